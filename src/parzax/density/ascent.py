@@ -32,7 +32,7 @@ def mode(basis: Basis, mixture: Mixture) -> tuple[Float[Array, " d"], Float[Arra
         unit, step, slope = carry
         new = jnp.where(moves, jax.grad(lambda unit: log_prob(unit).sum())(unit), 0)
         step = step * jnp.where(new * slope > 0, 1.2, jnp.where(new * slope < 0, 0.5, 1)).astype(step.dtype)
-        return (jnp.clip(unit + step * jnp.sign(new), 0, 1), step, new), None
+        return (basis.onto_axes(rows, unit + step * jnp.sign(new)), step, new), None
 
     start = rows.unit, 0.1 * mixture.scale, jnp.zeros_like(rows.unit)
     (unit, _, _), _ = jax.lax.scan(ascend, start, length=_N_STEPS)

@@ -42,7 +42,9 @@ class ParzenEstimator:
     ("Algorithms for hyper-parameter optimization", Bergstra et al. 2011; arXiv 2304.11127). A continuous
     parameter has normal kernels truncated to its domain, on the log axis if it is a log parameter. A stepped
     or ordinal parameter has the masses of these kernels in the cells of its values. A categorical parameter
-    has Aitchison-Aitken kernels.
+    has Aitchison-Aitken kernels. On a circle kernels are wrapped and the prior is uniform. On an open axis
+    kernels are truncated at the finite bound, if there is one, and the prior is a normal around the middle of
+    the rows' quartiles, with twice their distance as its scale.
 
     In a conditional space the values of a parameter's parents choose its regime or make it inactive. The
     factor of the parameter is the row's kernel if the row is in the same regime, the prior of the regime if
@@ -283,8 +285,8 @@ class ParzenEstimator:
 
         Args:
             values: name -> a range (low, high) with both ends, a value (choice of a category), a list of
-                values, or None for an inactive parameter. Other conditional parameters of the box must be
-                active.
+                values, or None for an inactive parameter. On a circle low may exceed high, as in (22, 4) for
+                hours. Other conditional parameters of the box must be active.
 
         Raises:
             ValueError: an unknown name or choice; too many parameters whose conditions depend on each other;
@@ -330,10 +332,15 @@ class ParzenEstimator:
     def moments(self) -> tuple[Float[Array, ""], Float[Array, ""]]:
         """Mean and variance of a density of one number, by quadrature.
 
+        On a circle these are the direction of the mean vector E[exp(2 pi i u)], and the variance that a
+        wrapped normal with the same mean vector has before it is wrapped (infinite if it is uniform).
+
         Raises:
             ValueError: several parameters, a category, or more than 2^18 values.
         """
         nodes = quadrature(self.space, self.scale.dtype)
+        if nodes is None and len(self.space) == 1:
+            raise ValueError(f"moments need bounds and few values ({self.space!r}); use those of draws.")
         return self._of_number(univariate.moments, nodes)
 
     def mode(self) -> Float[Array, " d"]:

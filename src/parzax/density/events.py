@@ -28,7 +28,7 @@ _MOST_COMBINATIONS = 1 << 14
 
 
 class Range(NamedTuple):
-    """Both ends are inside."""
+    """Both ends are inside. On a circle ``low`` may be above ``high``: the range goes across the seam."""
 
     low: float
     high: float
@@ -147,6 +147,9 @@ def _pieces(space: Space, name: str, event: Mapping[str, Wanted]) -> Iterator[tu
 def _keys(within: Range, domain: Domain) -> list[tuple[float, float]]:
     """Keys (`parzax.space.conditions`) of the values of a domain in a range."""
     axis: Any = domain.axis
+    if within.low > within.high and domain.is_circle:
+        parts = within._replace(high=math.inf), within._replace(low=-math.inf)
+        return [keys for part in parts for keys in _keys(part, domain)]
     ends = np.clip(np.array(within, np.float64), *domain.ends())
     if within.low > ends[1] or within.high < ends[0]:
         return []
