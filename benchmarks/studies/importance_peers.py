@@ -17,7 +17,7 @@ import zlib
 from collections.abc import Callable, Mapping, Sequence
 from importlib.metadata import version
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import numpy as np
@@ -172,15 +172,15 @@ def _log(logs: Logs) -> tuple[np.ndarray, np.ndarray]:
 
 def axes_of(space: px.Space) -> list[Axis]:
     """The parameters, as other packages have them; a condition is on one category."""
-    axes = []
-    for name, (domain,) in zip(space.names, space.domains, strict=True):
-        parents = [
-            (place, space.domains[place][0].choices.index(condition.values[0]))
-            for condition in domain.conditions
-            if (place := space.names.index(condition.parent)) >= 0
-        ]
+    axes: list[Axis] = []
+    domains: list[Any] = [domain for (domain,) in space.domains]
+    for name, domain in zip(space.names, domains, strict=True):
+        parent = None
+        for condition in domain.conditions:
+            place = space.names.index(condition.parent)
+            parent = place, domains[place].choices.index(condition.values[0])
         ordered = not isinstance(domain, px.Categorical)
-        axes.append(Axis(name, int(domain.n_values or 0), ordered, parents[0] if parents else None))
+        axes.append(Axis(name, int(domain.n_values or 0), ordered, parent))
     return axes
 
 
@@ -209,11 +209,6 @@ def _surrogate(space: px.Space, x: np.ndarray, loss: np.ndarray) -> Answer:
     obs, key = px.Observations.from_arrays(space, x, loss), jax.random.key(zlib.crc32(loss.tobytes()))
     result = px.cond_ped_anova(obs, LEVEL, key=key, surrogate=px.surrogate.GaussianProcess())
     points, shape = grid(space, N_DRAWN_VALUES)
-    for (domain,), column in zip(space.domains, points.T, strict=True):
-        for condition in domain.conditions:
-            parent = space.names.index(condition.parent)
-            codes = [space.domains[parent][0].choices.index(value) for value in condition.values]
-            column[~np.isin(points[:, parent], codes)] = np.nan
     n_draws = max(min(N_DRAWS, MOST_POINTS // len(points)), 2)
     draws = np.minimum(result.posterior.draws(key, points, n_draws), np.nanmax(loss))
     answers = [variance_shares(space, np.asarray(draw, float).reshape(shape)) for draw in draws]
@@ -245,6 +240,7 @@ class Answers:
     def __init__(self, found: Mapping[str, Arrays]) -> None:
         self.truths = {name[6:]: arrays for name, arrays in found.items() if name.startswith("truth/")}
         self.shares: dict[str, dict[str, dict[Case, np.ndarray]]] = {question: {} for question in QUESTIONS}
+        self.shares[TARGET][AUTOMATIC] = {}
         self.seconds: dict[str, dict[Case, np.ndarray]] = {}
         self.refusals: dict[str, dict[str, str]] = {}
         self.versions: dict[str, str] = {}

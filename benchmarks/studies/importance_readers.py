@@ -172,7 +172,7 @@ def _configurations(axes: Sequence[Axis], x: np.ndarray) -> tuple[Any, list[Any]
     return space, [configspace.Configuration(space, row) for row in rows]
 
 
-def _in_order(axes: Sequence[Axis], space: Any, values: Sequence[float]) -> list[float]:
+def _in_order(axes: Sequence[Axis], space: Any, values: Sequence[Any]) -> list[float]:
     by_name = dict(zip(space.keys(), values, strict=True))
     return [by_name[axis.name] for axis in axes]
 
@@ -226,7 +226,7 @@ def main(logs: str, answers: str) -> None:
             continue
         sizes, n_slow = log["sizes"].tolist(), int(log["n_slow"])
         found |= read_logs(readers(), axes, log["x"], log["loss"], sizes, n_slow, ["HyperSHAP sensitivity"])
-    np.savez(answers, **found)
+    np.savez(answers, **found)  # type: ignore
 
 
 if __name__ == "__main__":
