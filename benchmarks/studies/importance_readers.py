@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+MOST_EVALUATIONS = 1 << 18
 # By question of `importance_truths`: values (d,) of which shares are taken.
 Answer = Mapping[str, Any]
 
@@ -183,7 +184,9 @@ def _hypershap() -> dict[str, Callable]:
     def sensitivity(axes: Sequence[Axis], x: np.ndarray, loss: np.ndarray) -> Answer:
         space, rows = _configurations(axes, x)
         task = ExplanationTask.from_data(space, list(zip(rows, loss.tolist(), strict=True)))
-        values = HyperSHAP(task, n_workers=1).sensitivity(index="SV", order=1, n_samples=2000)
+        # Each of 2^d sets of parameters evaluates the forest so often.
+        n_samples = min(2000, MOST_EVALUATIONS >> len(axes))
+        values = HyperSHAP(task, n_workers=1).sensitivity(index="SV", order=1, n_samples=n_samples)
         return {"around the default": _in_order(axes, space, values.get_n_order_values(1))}
 
     return {"HyperSHAP sensitivity": sensitivity}
