@@ -104,10 +104,12 @@ QUESTIONS_ABOUT = [
 IN_SHORT = """In short:
 
 * To learn from a log what makes results good, use parzax with its surrogate: it is first, or as near as the
-  first, in every case. Without tinygp, on fewer than about 100 random rows, Optuna's PED-ANOVA is nearer.
+  first, in every case. Without tinygp, on up to about 100 random rows, Optuna's PED-ANOVA is nearer.
 * The variance of the loss, from random rows: PCE or HDMR of jaxgsa (numbers only, milliseconds), f-ANOVA of
   DeepCAVE (categories too), draws of parzax's surrogate (conditions too).
-* To compare with the defaults or between two configurations, use HyperSHAP, unless there are conditions."""
+* To compare with the defaults or between two configurations, use HyperSHAP, unless there are conditions.
+
+Logs of TPE say little about the last five questions: mind the columns of random search and of TPE."""
 HOW_NEAR = f"""The distance is half the sum of absolute differences of the shares from the true ones: 0 at
 best, 1 at worst. Truths are enumerations of a grid, in float64: five functions (a sum; a ridge; a cliff with
 waves; one with a category; the same with parameters that are active for one category only) and two tables of
@@ -347,7 +349,8 @@ class Answers:
                         self.errors(question, tool, Case(problem, search, MIDDLE)) for search in SEARCHES
                     ]
                     cells.append(" / ".join(map(_with_width, errors)))
-                lines.append([question, tool, *cells])
+                if any(cell != "- / -" for cell in cells):
+                    lines.append([question, tool, *cells])
         return table(["question", "tool", *self.truths], lines)
 
     def behind(self, question: str, tool: str, others: Sequence[str]) -> tuple[int, list[str]]:
