@@ -37,7 +37,7 @@ class Parzen(Distribution):
 
     @property
     def support(self) -> Any:  # pyright: ignore[reportIncompatibleVariableOverride]
-        """The bounds; ValueError if a parameter is discrete or conditional."""
+        """The bounds; ValueError if a parameter is discrete or conditional, or some bounds are infinite."""
         space, bounds = self.estimator.space, []
         for name, of_parameter in zip(space.names, space.domains, strict=True):
             domain: Any = of_parameter[-1]
@@ -46,7 +46,18 @@ class Parzen(Distribution):
                 raise ValueError(f"{name!r} is discrete or conditional, without a gradient: {remedy}.")
             bounds.append((domain.low, domain.high))
         low, high = jnp.array(bounds).T
-        return constraints.independent(constraints.interval(low, high), 1)
+        kinds = {
+            (bool(below), bool(above)) for below, above in zip(jnp.isinf(low), jnp.isinf(high), strict=True)
+        }
+        if len(kinds) > 1:
+            raise ValueError(
+                f"NumPyro has no support with finite and infinite bounds side by side: {space!r}."
+            )
+        each = {
+            (False, False): constraints.interval(low, high), (False, True): constraints.greater_than(low),
+            (True, False): constraints.less_than(high), (True, True): constraints.real,
+        }  # fmt: skip
+        return constraints.independent(each[kinds.pop()], 1)
 
     def sample(  # pyright: ignore[reportIncompatibleMethodOverride]
         self, key: Array, sample_shape: tuple[int, ...] = ()

@@ -16,7 +16,6 @@ import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from parzax import _checks
-from parzax.density.basis import on_device
 from parzax.density.estimator import ParzenEstimator
 from parzax.density.quadrature import quadrature
 from parzax.density.restriction import with_ancestors
@@ -45,7 +44,7 @@ def entropy(key: PRNGKeyArray, p: ParzenEstimator, *, n: int = 4096, rows: bool 
             from it to p.
     """
     log_p = _left_out(p) if rows else _log_prob(p)
-    basis = on_device(p.basis)
+    basis = p.arrays()
 
     def integrand(at: Points) -> Float[Array, " j"]:
         return -log_p(at) - basis.frame.log_jacobian(at)
@@ -163,12 +162,12 @@ def _on_same_space(p: ParzenEstimator, q: ParzenEstimator) -> ParzenEstimator:
 
 def _log_prob(p: ParzenEstimator) -> LogDensity:
     """log density in unit coordinates."""
-    return lambda at: p.mixture.log_prob(on_device(p.basis), at)
+    return lambda at: p.mixture.log_prob(p.arrays(), at)
 
 
 def _left_out(p: ParzenEstimator) -> LogDensity:
     """log density at each of the rows of p, from the other rows."""
-    return lambda at: p.mixture.left_out(on_device(p.basis), at)
+    return lambda at: p.mixture.left_out(p.arrays(), at)
 
 
 def _between(
@@ -205,7 +204,7 @@ def _mean(
             means.append(jnp.where(weight > 0, weight * integrand(at), 0).sum())
             variances.append(jnp.zeros((), dtype))
             continue
-        at = jax.lax.stop_gradient(p.mixture.sample(of_draws, on_device(p.basis), n // len(densities)))
+        at = jax.lax.stop_gradient(p.mixture.sample(of_draws, p.arrays(), n // len(densities)))
         log_p = _log_prob(p)(at)
         terms = integrand(at) * jnp.exp(log_p - jax.lax.stop_gradient(log_p))
         means.append(terms.mean())

@@ -1,7 +1,8 @@
 """Configurations that were evaluated several times: their means, the best of them, what to evaluate again."""
 
+from collections.abc import Callable
 from dataclasses import replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -9,6 +10,7 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
 from parzax._compile import compiled
+from parzax._numerics.arrays import somewhere
 from parzax.pareto import non_domination_rank
 from parzax.split import State
 from parzax.split.state import first_equal
@@ -78,18 +80,13 @@ class Means(NamedTuple):
         return jnp.argmax(at_best).astype(jnp.int32), at_best.any()
 
 
-def first_evaluations(x: Float[Array, "n d"], counted: Bool[Array, " n"]) -> Int[Array, " n"]:
-    """Index of the first counted row with the same values (inactive = inactive); n in rows not counted."""
-    return first_equal(jnp.where(jnp.isnan(x), jnp.inf, x), counted)
-
-
 def average(
     first: Int[Array, " n"],
     losses: Float[Array, "n m"],
     constraints: Float[Array, "n c"],
     evaluated: Bool[Array, " n"],
 ) -> Means:
-    """Means over the evaluated rows of each configuration; ``first`` as from `first_evaluations`."""
+    """Means over the evaluated rows of each configuration; ``first`` as from `first_equal`."""
     n, m = losses.shape
     mask = evaluated[:, None]
     count = jnp.zeros(n, jnp.int32).at[first].add(evaluated.astype(jnp.int32), mode="drop")
@@ -118,38 +115,34 @@ def signed(directions: tuple[str, ...], values: Float[Array, "n m"]) -> Float[Ar
     return values * signs.astype(values.dtype)[None]
 
 
-def means_of(state: State) -> Means:
-    """Means over the evaluated rows of each configuration of a state."""
-    evaluated = state.evaluated
-    return average(state.first_among(evaluated), state.losses, state.constraints, evaluated)
+def as_configurations(state: State) -> tuple[State, Bool[Array, ""]]:
+    """The state for splits, and whether evaluations of a configuration differ by more than their last digits.
 
-
-def has_noise(state: State) -> Bool[Array, ""]:
-    """Whether evaluations of one configuration differ by more than their last digits."""
-    half = state.evaluated.sum(dtype=jnp.int32) // 2
-    median = jnp.take_along_axis(state.losses, state.loss_order[:, half][None], axis=0)[0]
-    means = means_of(state)
-    spread = median - means.losses.min(axis=0)
-    return (means.noise > _LEAST_NOISE * jnp.where(jnp.isfinite(spread), spread, 0)).any()
-
-
-def as_configurations(state: State) -> State:
-    """The state for splits: without noise, only the first evaluation of a configuration is in a group.
-
-    With noise all evaluations of a configuration are, with its mean losses.
+    Without such noise only the first evaluation of a configuration is in a group. With noise all evaluations
+    of a configuration are, with its mean losses.
     """
-    evaluated, noise = state.evaluated, has_noise(state)
+    evaluated, losses = state.evaluated, state.losses
     first = state.first_among(evaluated)
+    differs = (evaluated[:, None] & (losses != losses.at[first].get(mode="clip"))).any()
 
-    def averaged() -> tuple[Array, Array]:
-        mean = means_of(state).losses.at[first].get(mode="clip")
-        losses = jnp.where(evaluated[:, None], mean, state.losses)
-        return losses, state.sort_rows(jnp.where(jnp.isnan(losses), jnp.inf, losses))
+    def averaged() -> tuple[Array, Array, Array]:
+        half = evaluated.sum(dtype=jnp.int32) // 2
+        median = jnp.take_along_axis(losses, state.loss_order[:, half][None], axis=0)[0]
+        means = average(first, losses, state.constraints, evaluated)
+        spread = median - means.losses.min(axis=0)
+        noise = (means.noise > _LEAST_NOISE * jnp.where(jnp.isfinite(spread), spread, 0)).any()
+        mean = jnp.where(noise & evaluated[:, None], means.losses.at[first].get(mode="clip"), losses)
+        order = state.sort_rows(jnp.where(jnp.isnan(mean), jnp.inf, mean))
+        return noise, mean, jnp.where(noise, order, state.loss_order)
 
-    losses, order = jax.lax.cond(noise, averaged, lambda: (state.losses, state.loss_order))
+    def unchanged() -> tuple[Array, Array, Array]:
+        return jnp.zeros((), bool), losses, state.loss_order
+
+    noise, mean, order = jax.lax.cond(somewhere(differs), averaged, unchanged)
     copies = evaluated & (first < jnp.arange(state.capacity, dtype=first.dtype)) & ~noise
-    losses = jnp.where(copies[:, None], jnp.nan, losses)
-    return replace(state, losses=losses, loss_order=order, constraint_only=state.constraint_only | copies)
+    mean = jnp.where(copies[:, None], jnp.nan, mean)
+    only = state.constraint_only | copies
+    return replace(state, losses=mean, loss_order=order, constraint_only=only), noise
 
 
 @compiled
@@ -160,7 +153,7 @@ def mark_best(
     evaluated: Bool[Array, " n"],
 ) -> tuple[Means, Bool[Array, " n"]]:
     """Means, and a mask of the first evaluation of each best configuration."""
-    means = average(first_evaluations(x, evaluated), losses, constraints, evaluated)
+    means = average(first_equal(x, evaluated), losses, constraints, evaluated)
     if losses.shape[1] > 1:
         return means, (non_domination_rank(means.losses, means.feasible) == 0) & means.feasible
     row, exists = means.best()
@@ -180,8 +173,9 @@ def choose_repeats(
     state: State,
     confirm: bool | Bool[Array, "*n"],
     n: int,
-    allowed: Bool[Array, " rows"],
-    by_itself: bool | Bool[Array, ""] = False,
+    find_allowed: Callable[[], Bool[Array, " rows"]],
+    by_itself: bool | Bool[Array, ""],
+    noise: bool | Bool[Array, ""],
 ) -> tuple[Bool[Array, " {n}"], Int[Array, " {n}"]]:
     """Which of the next n suggestions evaluate a configuration again, and the rows of the configurations.
 
@@ -189,13 +183,13 @@ def choose_repeats(
     evaluations), where pending and failed evaluations count; the others go to the next ones. With several
     objectives these bounds are ranked by non-domination. While no difference was seen, those with the fewest
     evaluations come first, and there are at most three repeats. No suggestion repeats if no configuration is
-    feasible and in an ``allowed`` row, or where ``confirm`` (one flag, or one for each) is False and the
-    search does not repeat ``by_itself``: at every fifth row if there is noise, and twice to see whether there
-    is.
+    feasible and in a row of the mask that ``find_allowed`` returns, or where ``confirm`` (one flag, or one
+    for each) is False and the search does not repeat ``by_itself``: at every fifth row if there is ``noise``,
+    and twice to see whether there is.
     """
     number = state.count + jnp.arange(n, dtype=state.count.dtype)
 
-    def due(every: int) -> Int[Array, ""]:
+    def due(every: Any) -> Int[Array, ""]:
         """How many of the suggestions follow a multiple of so many rows."""
         return (number % every == 0).sum(dtype=number.dtype)
 
@@ -209,19 +203,23 @@ def choose_repeats(
         several = state.losses.shape[1] > 1
         merit = non_domination_rank(bound, means.feasible) if several else bound[:, 0]
         differs, i = (means.noise > 0).any(), jnp.arange(n)
-        eligible = means.feasible & allowed
+        eligible = means.feasible & find_allowed()
         keys = n_told, merit, jnp.where(differs, 0, n_told), ~eligible
         order = jnp.lexsort(keys).astype(jnp.int32)
         rows = order.at[i].get(mode="clip")
         n_repeats = told.sum(dtype=jnp.int32) - (n_told > 0).sum(dtype=jnp.int32)
         again = eligible[rows] & (i < len(order)) & (differs | (n_repeats + i < _MOST_EQUAL))
         unknown = jnp.minimum(due(_EVERY_UNKNOWN), _MOST_UNKNOWN - n_repeats)
-        n_due = jnp.where(has_noise(state), due(_EVERY), unknown)
+        n_due = jnp.where(noise, due(_EVERY), unknown)
         return again & (confirm | (by_itself & (i < n_due))), rows
 
-    # In a run this depends on the number of the step alone, so that most steps do not compute means.
-    some = jnp.any(confirm) | (by_itself & (due(_EVERY) > 0))
-    return jax.lax.cond(some, choose, lambda: (jnp.zeros(n, bool), jnp.zeros(n, jnp.int32)))
+    def choose_none() -> tuple[Bool[Array, " n"], Int[Array, " n"]]:
+        return jnp.zeros(n, bool), jnp.zeros(n, jnp.int32)
+
+    # Most steps compute no means.
+    is_due = due(jnp.where(noise, _EVERY, _EVERY_UNKNOWN)) > 0
+    some = jnp.any(confirm) | (by_itself & is_due)
+    return jax.lax.cond(somewhere(some), choose, choose_none)
 
 
 def incumbents(
@@ -229,7 +227,7 @@ def incumbents(
 ) -> Int[Array, " n"]:
     """The best row after each of n evaluations, by `Means.best`; -1 while there is none."""
     evaluated, number = ~jnp.isnan(losses[:, 0]), jnp.arange(len(x))
-    first = first_evaluations(x, evaluated)
+    first = first_equal(x, evaluated)
 
     def best(last: Int[Array, ""]) -> Int[Array, ""]:
         row, exists = average(first, losses, constraints, evaluated & (number <= last)).best()

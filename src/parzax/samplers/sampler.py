@@ -19,13 +19,14 @@ import numpy as np
 from jaxtyping import Array, Float, Int, PRNGKeyArray
 
 from parzax import _checks, _html
+from parzax._atomic import write_whole
 from parzax._compile import compiled
 from parzax._numerics import capacity as capacity_of
 from parzax._numerics import to_device
 from parzax._words import plural
 from parzax.acquisition import AbstractAcquisition
 from parzax.density.basis import Basis, on_device
-from parzax.density.beliefs import Beliefs
+from parzax.density.prior import Beliefs
 from parzax.density.smoothing import AbstractSmoothing
 from parzax.samplers import suggestion
 from parzax.samplers.candidates import AbstractStart, Proposal, RandomStart, enumerate_points
@@ -34,12 +35,6 @@ from parzax.space import Frame, Points, Space
 from parzax.space.checks import refuse_rows
 from parzax.split import AbstractSplit, State
 from parzax.split.state import violations
-
-
-def _directions(directions: Any) -> tuple[str, ...]:
-    """One direction per objective, as a tuple; a single string stands for one objective."""
-    several = isinstance(directions, (tuple, list))
-    return _checks.directions(directions, len(directions) if several and directions else 1)
 
 
 def check_confirm(name: str, sampler: "Sampler") -> None:
@@ -75,7 +70,7 @@ class Sampler(eqx.Module):
     split: AbstractSplit
     smoothing: AbstractSmoothing
     acquisition: AbstractAcquisition
-    directions: tuple[str, ...] = eqx.field(static=True, default=("minimize",), converter=_directions)
+    directions: tuple[str, ...] = eqx.field(static=True, default=("minimize",), converter=_checks.directions)
     n_constraints: int = eqx.field(static=True, default=0, converter=_checks.plain)
     start: AbstractStart = RandomStart()
     proposal: Proposal = Proposal()
@@ -92,6 +87,8 @@ class Sampler(eqx.Module):
             hint = "; write parzax.Space(domains)" if name == "space" else ""
             _checks.instance(name, getattr(self, name), kind, wanted, hint)
         _checks.whole_number("n_constraints", self.n_constraints, 0)
+        if self.space is not None:
+            self.space.check_bounded("samplers need bounds")
         wanted = "given to a preset, such as px.tpe(space, prior=...)"
         _checks.instance("prior", self.prior, Beliefs | None, wanted)
 
@@ -301,12 +298,7 @@ class Sampler(eqx.Module):
         header = self._describe(), state.x.shape, str(state.x.dtype)
         content.write(json.dumps(header).encode() + b"\n")
         eqx.tree_serialise_leaves(content, state)
-        part = Path(f"{os.fspath(path)}.{os.urandom(4).hex()}.part")
-        try:
-            part.write_bytes(_seal(content.getvalue()) + b"\n" + content.getvalue())
-            os.replace(part, path)
-        finally:
-            part.unlink(missing_ok=True)
+        write_whole(path, _seal(content.getvalue()) + b"\n" + content.getvalue())
 
     def load(self, path: str | os.PathLike[str]) -> State:
         """Read a state from a file of `save`.
