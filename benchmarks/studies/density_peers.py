@@ -97,8 +97,8 @@ def mass_between(space: px.Space, bandwidth: Float[np.ndarray, " d"], z: Rows) -
 def cross_validated(space: px.Space, x: Rows) -> LogDensity:
     """The product kernels of statsmodels with bandwidths of the highest leave-one-out likelihood.
 
-    This is its ``cv_ml``. Its search ignores the limits of discrete kernels, and may end where they are 0. Here
-    the same objective is maximised by gradients, from three starts.
+    This is its ``cv_ml``. Its search ignores the limits of discrete kernels, and may end where they are 0.
+    Here the same objective is maximised by gradients, from three starts.
     """
     counts = tuple(domain.n_values or 0 for (domain,) in space.domains)
     categorical = tuple(isinstance(domain, px.Categorical) for (domain,) in space.domains)
