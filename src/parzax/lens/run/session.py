@@ -127,7 +127,7 @@ class Session:
             due = (
                 differs is False and self.sampler.proposal.repeats is None and is_repeat_due(len(log.losses))
             )
-            again, row = repeat(self._model, state) if due else (np.False_, None)
+            at, (again, row) = None, repeat(self._model, state) if due else (np.False_, None)
             if not again:
                 program = len(state[0]), starting, differs
                 with nullcontext() if program in self._compiled else _compiling():
@@ -135,7 +135,7 @@ class Session:
                 self._compiled.add(program)
                 _checks.on_host("the suggestion", at)
             is_repeat = bool(np.asarray(again))
-            if is_repeat:
+            if at is None or is_repeat:
                 x = log.columns["x"][np.asarray(row)]
             else:
                 # Native values are computed in float64.
