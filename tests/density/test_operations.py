@@ -92,16 +92,14 @@ def test_derivatives_at_weight_zero_and_of_equal_rows():
         return operations(fit(ROWS + step * direction))
 
     for function, places in ((by_weight, (0, 1, 2)), (by_row, (-1, 0, 1))):
-        slope, h, values = jax.jit(jax.jacfwd(function))(0.0), 1e-5, jax.jit(function)
+        slope, h, values = jax.jit(jax.jacrev(function))(0.0), 1e-5, jax.jit(function)
         low, middle, high = (values(place * h) for place in places)
-        reverse = jax.jit(jax.jacrev(function))(0.0)
         for name, found in slope.items():
             if places[0] == 0:
                 wanted = (4 * middle[name] - 3 * low[name] - high[name]) / (2 * h)
             else:
                 wanted = (high[name] - low[name]) / (2 * h)
             np.testing.assert_allclose(found, wanted, rtol=1e-6, atol=1e-7, err_msg=name)
-            np.testing.assert_allclose(found, reverse[name], rtol=1e-9, atol=1e-12, err_msg=name)
 
 
 DEVICES = """
@@ -110,7 +108,7 @@ sys.path[:0] = ["tests", "tests/density"]
 import jax, jax.numpy as jnp, numpy as np
 jax.config.update("jax_enable_x64", True)
 import parzax as px
-from test_operations import ROWS, SPACE, fit, operations
+from test_operations import ROWS, SPACE, fit
 apart = jax.sharding.NamedSharding(jax.make_mesh((4,), ("p",)), jax.sharding.PartitionSpec("p"))
 weights = jax.random.uniform(jax.random.key(0), (8, 5), float)
 values = jnp.linspace(0.1, 1.9, 8)
@@ -124,8 +122,17 @@ def bootstrap(x):
     return px.density.resample(jax.random.key(0), SPACE, x, 4).weight
 
 
-worst, several = {}, jax.jit(jax.vmap(lambda weight: operations(fit(ROWS, weight))))
-cases = (several, weights), (jax.jit(conditionals), values), (bootstrap, jnp.asarray(np.tile(ROWS, (8, 1))))
+def several(weight):
+    pe = fit(ROWS, weight).prepared()
+    entropy = px.density.entropy(jax.random.key(0), pe.marginal("x")).value
+    return pe.mass({"x": (0.2, 0.9)}), pe.univariate("x").quantile(0.7), entropy
+
+
+worst, cases = {}, (
+    (jax.jit(jax.vmap(several)), weights),
+    (jax.jit(conditionals), values),
+    (bootstrap, jnp.asarray(np.tile(ROWS, (8, 1)))),
+)
 for i, (function, x) in enumerate(cases):
     together, parts = map(jax.tree.leaves, (function(x), function(jax.device_put(x, apart))))
     worst[i] = max(float(np.abs(np.asarray(a) - np.asarray(b)).max()) for a, b in zip(together, parts))
