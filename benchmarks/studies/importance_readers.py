@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+MOST_EVALUATIONS = 1 << 18
 # By question of `importance_truths`: values (d,) of which shares are taken.
 Answer = Mapping[str, Any]
 
@@ -172,7 +173,7 @@ def _configurations(axes: Sequence[Axis], x: np.ndarray) -> tuple[Any, list[Any]
     return space, [configspace.Configuration(space, row) for row in rows]
 
 
-def _in_order(axes: Sequence[Axis], space: Any, values: Sequence[float]) -> list[float]:
+def _in_order(axes: Sequence[Axis], space: Any, values: Sequence[Any]) -> list[float]:
     by_name = dict(zip(space.keys(), values, strict=True))
     return [by_name[axis.name] for axis in axes]
 
@@ -183,7 +184,9 @@ def _hypershap() -> dict[str, Callable]:
     def sensitivity(axes: Sequence[Axis], x: np.ndarray, loss: np.ndarray) -> Answer:
         space, rows = _configurations(axes, x)
         task = ExplanationTask.from_data(space, list(zip(rows, loss.tolist(), strict=True)))
-        values = HyperSHAP(task, n_workers=1).sensitivity(index="SV", order=1, n_samples=2000)
+        # Each of 2^d sets of parameters evaluates the forest so often.
+        n_samples = min(2000, MOST_EVALUATIONS >> len(axes))
+        values = HyperSHAP(task, n_workers=1).sensitivity(index="SV", order=1, n_samples=n_samples)
         return {"around the default": _in_order(axes, space, values.get_n_order_values(1))}
 
     return {"HyperSHAP sensitivity": sensitivity}
@@ -226,7 +229,7 @@ def main(logs: str, answers: str) -> None:
             continue
         sizes, n_slow = log["sizes"].tolist(), int(log["n_slow"])
         found |= read_logs(readers(), axes, log["x"], log["loss"], sizes, n_slow, ["HyperSHAP sensitivity"])
-    np.savez(answers, **found)
+    np.savez(answers, **found)  # type: ignore
 
 
 if __name__ == "__main__":

@@ -4,6 +4,7 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Float
 from numpyro.distributions import Distribution, constraints
 
@@ -46,9 +47,8 @@ class Parzen(Distribution):
                 raise ValueError(f"{name!r} is discrete or conditional, without a gradient: {remedy}.")
             bounds.append((domain.low, domain.high))
         low, high = jnp.array(bounds).T
-        kinds = {
-            (bool(below), bool(above)) for below, above in zip(jnp.isinf(low), jnp.isinf(high), strict=True)
-        }
+        # NumPy: NumPyro asks for the support while JAX traces.
+        kinds = set(map(tuple, np.isinf(bounds).tolist()))
         if len(kinds) > 1:
             raise ValueError(
                 f"NumPyro has no support with finite and infinite bounds side by side: {space!r}."

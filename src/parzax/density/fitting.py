@@ -75,7 +75,7 @@ def fit(
         if part.is_open:
             ranges = jax.vmap(_range)(part.columns(rows.unit), jnp.where(part.here(rows), weight[None], 0))
             wide = [x.at[part.parameter].set(of_part) for x, of_part in zip(wide, ranges, strict=True)]
-    open_wide = tuple(wide) if any(part.is_open for part in basis.groups) else None
+    open_wide = (wide[0], wide[1]) if any(part.is_open for part in basis.groups) else None
     scale = by_parameter(basis, rows, scale)
     mixture = Mixture(rows, scale, *weights, wide=open_wide, anchored=anchored)
     return mixture, jnp.asarray(status, jnp.int32)

@@ -115,15 +115,21 @@ def signed(directions: tuple[str, ...], values: Float[Array, "n m"]) -> Float[Ar
     return values * signs.astype(values.dtype)[None]
 
 
-def as_configurations(state: State) -> tuple[State, Bool[Array, ""]]:
+def has_differences(state: State) -> Bool[Array, ""]:
+    """Whether evaluations of a configuration differ."""
+    first = state.first_among(state.evaluated)
+    return (state.evaluated[:, None] & (state.losses != state.losses.at[first].get(mode="clip"))).any()
+
+
+def as_configurations(state: State, differs: bool | None = None) -> tuple[State, Any]:
     """The state for splits, and whether evaluations of a configuration differ by more than their last digits.
 
     Without such noise only the first evaluation of a configuration is in a group. With noise all evaluations
-    of a configuration are, with its mean losses.
+    of a configuration are, with its mean losses. If the caller knows that none ``differs``, nothing of the
+    latter is compiled.
     """
     evaluated, losses = state.evaluated, state.losses
     first = state.first_among(evaluated)
-    differs = (evaluated[:, None] & (losses != losses.at[first].get(mode="clip"))).any()
 
     def averaged() -> tuple[Array, Array, Array]:
         half = evaluated.sum(dtype=jnp.int32) // 2
@@ -138,8 +144,10 @@ def as_configurations(state: State) -> tuple[State, Bool[Array, ""]]:
     def unchanged() -> tuple[Array, Array, Array]:
         return jnp.zeros((), bool), losses, state.loss_order
 
-    noise, mean, order = jax.lax.cond(somewhere(differs), averaged, unchanged)
-    copies = evaluated & (first < jnp.arange(state.capacity, dtype=first.dtype)) & ~noise
+    noise, mean, order = False, losses, state.loss_order
+    if differs is not False:
+        noise, mean, order = jax.lax.cond(somewhere(has_differences(state)), averaged, unchanged)
+    copies = evaluated & (first < jnp.arange(state.capacity, dtype=first.dtype)) & jnp.logical_not(noise)
     mean = jnp.where(copies[:, None], jnp.nan, mean)
     only = state.constraint_only | copies
     return replace(state, losses=mean, loss_order=order, constraint_only=only), noise
@@ -167,6 +175,11 @@ def best_rows(directions: tuple[str, ...], state: State) -> Best:
     rows = state.x, signed(directions, means.losses), means.constraints
     x, losses, constraints = (jnp.where(mask[:, None], part, jnp.nan) for part in rows)
     return Best(x, losses, constraints, mask)
+
+
+def is_repeat_due(count: int) -> bool:
+    """Whether a search without noise may repeat a configuration after so many rows."""
+    return count % _EVERY_UNKNOWN == 0
 
 
 def choose_repeats(

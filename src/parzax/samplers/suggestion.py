@@ -111,22 +111,21 @@ def suggest(
     n: int,
     every: Points | None,
     starting: Any,
+    differs: bool | None,
     confirm: bool | Bool[Array, "*n"] | None,
 ) -> Float[Array, "{n} d"]:
-    """Native values of n suggestions; of good configurations again with ``confirm``, or because of noise."""
-    groups = rows_for_groups(sampler, state, starting)
+    """Native values of n suggestions; of good configurations again with ``confirm``, or because of noise.
+
+    ``differs`` is False if the caller knows that no two evaluations of a configuration do, and takes care of
+    repeats by `repeat`. Then no code for repeats is compiled, a third of the whole.
+    """
+    groups = rows_for_groups(sampler, state, starting, differs)
     at = suggest_points(sampler, basis, key, state, n, None, every, starting, None, groups)
     x = basis.frame.decode(at)
-    by_itself = repeats_by_itself(sampler, state, starting)
+    by_itself = differs is not False and repeats_by_itself(sampler, state, starting)
     if confirm is None and by_itself is False:  # nothing is added to the compiled program
         return x
-
-    def find_allowed() -> Bool[Array, " rows"]:
-        # Rows that are outside after a range moved are not repeated.
-        inside = basis.frame.encode(state.x).valid.all(axis=-1)
-        return basis.frame.allowed(state.points, state.x) & inside
-
-    confirm = False if confirm is None else confirm
+    confirm, find_allowed = False if confirm is None else confirm, partial(find_repeatable, basis, state)
     again, rows = choose_repeats(state, confirm, n, find_allowed, by_itself, groups[1])
     # Rows as they were told: decoded coordinates may be rounded, and so be other configurations.
     values = jnp.where(again[:, None], state.x[rows], x)
@@ -138,10 +137,29 @@ def suggest(
     return values[candidates.pick_different(basis, points, jnp.arange(2 * n), n)]
 
 
-def rows_for_groups(sampler: Sampler, state: State, starting: Any = None) -> tuple[State, Any]:
-    """The rows that densities are fitted to, and whether a configuration may be suggested again."""
+def find_repeatable(basis: Basis, state: State) -> Bool[Array, " rows"]:
+    """Rows that are valid, and inside of the space, as may not be after a range has moved."""
+    inside = basis.frame.encode(state.x).valid.all(axis=-1)
+    return basis.frame.allowed(state.points, state.x) & inside
+
+
+def repeat(basis: Basis, state: State) -> tuple[Bool[Array, ""], Float[Array, "1 d"]]:
+    """Whether the next suggestion repeats a configuration while no evaluations differ, and which one."""
+    again, rows = choose_repeats(state, False, 1, partial(find_repeatable, basis, state), True, False)
+    return again[0], state.x[rows]
+
+
+def rows_for_groups(
+    sampler: Sampler, state: State, starting: Any = None, differs: bool | None = None
+) -> tuple[State, Any]:
+    """The rows that densities are fitted to, and whether a configuration may be suggested again.
+
+    ``differs`` as in `suggest`.
+    """
     repeats = sampler.proposal.repeats
-    return as_configurations(state) if repeats is None and starting is not True else (state, bool(repeats))
+    if repeats is None and starting is not True:
+        return as_configurations(state, differs)
+    return state, bool(repeats)
 
 
 def repeats_by_itself(sampler: Sampler, state: State, starting: Any) -> bool | Bool[Array, ""]:
