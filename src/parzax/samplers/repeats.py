@@ -136,20 +136,25 @@ def has_noise(state: State) -> Bool[Array, ""]:
 def as_configurations(state: State) -> State:
     """The state for splits: without noise, only the first evaluation of a configuration is in a group.
 
-    With noise all evaluations of a configuration are, with its mean losses.
+    With noise all evaluations of a configuration are, with its mean losses and mean constraint values.
     """
     evaluated, noise = state.evaluated, has_noise(state)
     first = state.first_among(evaluated)
 
-    def averaged() -> tuple[Array, Array]:
-        mean = means_of(state).losses.at[first].get(mode="clip")
-        losses = jnp.where(evaluated[:, None], mean, state.losses)
-        return losses, state.sort_rows(jnp.where(jnp.isnan(losses), jnp.inf, losses))
+    def averaged() -> tuple[Array, Array, Array]:
+        means = means_of(state)
+        losses, constraints = (
+            jnp.where(evaluated[:, None], mean.at[first].get(mode="clip"), values)
+            for mean, values in ((means.losses, state.losses), (means.constraints, state.constraints))
+        )
+        return losses, constraints, state.sort_rows(jnp.where(jnp.isnan(losses), jnp.inf, losses))
 
-    losses, order = jax.lax.cond(noise, averaged, lambda: (state.losses, state.loss_order))
+    as_told = state.losses, state.constraints, state.loss_order
+    losses, constraints, order = jax.lax.cond(noise, averaged, lambda: as_told)
     copies = evaluated & (first < jnp.arange(state.capacity, dtype=first.dtype)) & ~noise
     losses = jnp.where(copies[:, None], jnp.nan, losses)
-    return replace(state, losses=losses, loss_order=order, constraint_only=state.constraint_only | copies)
+    only = state.constraint_only | copies
+    return replace(state, losses=losses, constraints=constraints, loss_order=order, constraint_only=only)
 
 
 @compiled
