@@ -254,14 +254,16 @@ def _repeated(x) -> list[int]:
 
 
 def test_without_noise_two_repeats_at_most():
-    """After 20 and after 40 rows; so too for noise in the last digits, and in batches."""
+    """After 20 rows; so too for noise in the last digits, and in batches. If losses tie, after 40 too."""
     keys = jax.random.split(jax.random.key(1), 2)
     for scale in (0.0, 1e-7):
         problem = jax.tree_util.Partial(_noisy, jnp.asarray(scale))
         for x in np.asarray(px.optimize_many(keys, CURIOUS, problem, 64).x):
-            assert _repeated(x) == [20, 40]
+            assert _repeated(x) == [20]
     x = np.asarray(px.optimize(keys[0], CURIOUS, problem, 64, n_parallel=8).x)
-    assert _repeated(x) == [16, 40]
+    assert _repeated(x) == [16]
+    trace = px.optimize(keys[0], CURIOUS, lambda key, x: jnp.round(8 * x[0]), 64)
+    assert _repeated(np.asarray(trace.x)) == [20, 40]
 
 
 def test_with_noise_every_fifth_repeats_the_lower_bound():

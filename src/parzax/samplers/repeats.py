@@ -18,9 +18,9 @@ from parzax.split.state import first_equal
 N_ERRORS = 1.0
 # Number of repeats, evaluated or not, without any difference in the loss after which there are no more.
 _MOST_EQUAL = 3
-# A search that repeats by itself does so when it has a multiple of so many rows: with noise; and, at most so
-# many times, while it does not know whether there is noise.
-_EVERY, _EVERY_UNKNOWN, _MOST_UNKNOWN = 5, 20, 2
+# A search that repeats by itself does so when it has a multiple of so many rows: with noise; and while it
+# does not know whether there is noise.
+_EVERY, _EVERY_UNKNOWN = 5, 20
 # Noise counts if it is larger than this share of the difference between the median loss and the best one.
 _LEAST_NOISE = 1e-3
 
@@ -195,8 +195,9 @@ def choose_repeats(
     objectives these bounds are ranked by non-domination. While no difference was seen, those with the fewest
     evaluations come first, and there are at most three repeats. No suggestion repeats if no configuration is
     feasible and in an ``allowed`` row, or where ``confirm`` (one flag, or one for each) is False and the
-    search does not repeat ``by_itself``: at every fifth row if there is noise, and twice to see whether there
-    is.
+    search does not repeat ``by_itself``: after 20 rows, to see whether there is noise; after 20 more if there
+    is not and losses of different configurations are equal, as those of one may then be by chance; and with
+    noise at every fifth row, but not for several objectives, of which too many are on the front.
     """
     number = state.count + jnp.arange(n, dtype=state.count.dtype)
 
@@ -220,8 +221,11 @@ def choose_repeats(
         rows = order.at[i].get(mode="clip")
         n_repeats = told.sum(dtype=jnp.int32) - (n_told > 0).sum(dtype=jnp.int32)
         again = eligible[rows] & (i < len(order)) & (differs | (n_repeats + i < _MOST_EQUAL))
-        unknown = jnp.minimum(due(_EVERY_UNKNOWN), _MOST_UNKNOWN - n_repeats)
-        n_due = jnp.where(has_noise(state), due(_EVERY), unknown)
+        ranked = state.loss_order[0]
+        loss, same = state.losses[ranked, 0], first[ranked]
+        equal = ((loss[1:] == loss[:-1]) & (same[1:] != same[:-1])).any()
+        unknown = jnp.minimum(due(_EVERY_UNKNOWN), 1 + equal.astype(n_repeats.dtype) - n_repeats)
+        n_due = jnp.where(has_noise(state), 0 if several else due(_EVERY), unknown)
         return again & (confirm | (by_itself & (i < n_due))), rows
 
     # In a run this depends on the number of the step alone, so that most steps do not compute means.
