@@ -176,6 +176,7 @@ class Split(AbstractSplit):
             return jnp.zeros((), jnp.int32)
         n_feasible = state.feasible.sum(dtype=jnp.int32)
         none = state.evaluated.any() & (n_feasible == 0)
+        # With "nearest" all feasible rows are below.
         few = (n_feasible > 0) & (n_feasible < self._rule(state)(state.evaluated.sum()))
         few &= self.infeasible == "better"
         return jnp.where(none, int(Status.NONE_FEASIBLE), 0) | jnp.where(few, int(Status.FEW_FEASIBLE), 0)
