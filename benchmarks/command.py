@@ -28,9 +28,16 @@ def begin(description: str | None, quick: str, argv: list[str] | None) -> argpar
     parser.add_argument("--quick", action="store_true", help=quick)
     parser.add_argument("--json", type=Path, help="also write the figures here")
     options = parser.parse_args(argv)
-    kind = jax.devices()[0].device_kind
-    print(f"parzax {px.__version__}, jax {jax.__version__}, {kind}, Python {platform.python_version()}")
+    print(f"parzax {px.__version__}, jax {jax.__version__}, {hardware()}, Python {platform.python_version()}")
     return options
+
+
+def hardware() -> str:
+    """The default device, and the processor where the system names it: ratios differ between processors."""
+    kind, path = jax.devices()[0].device_kind, Path("/proc/cpuinfo")
+    lines = path.read_text(encoding="utf-8").splitlines() if path.is_file() else []
+    name = next((line.split(":")[1].strip() for line in lines if line.startswith("model name")), "")
+    return f"{kind} ({name or platform.processor() or platform.machine()})"
 
 
 def verdict(failed: list[str]) -> int:

@@ -20,7 +20,7 @@ from benchmarks.synthetic import activation
 from caches import programs_in
 
 import parzax as px
-from parzax.lens._progress import progress, says_that_it_compiles
+from parzax.lens._waiting import saying, says_that_it_compiles
 from parzax.lens.cli import main
 from parzax.lens.cli.commands import parse_levels
 from parzax.lens.cli.filters import parse_filter
@@ -159,10 +159,10 @@ def test_single_level_plot_and_options(logs, capsys, tmp_path):
 
 def test_surrogate(capsys, tmp_path, few_draws):
     """The option decides who answers, and the files say who did."""
-    space = px.Space({"x": px.Float(0, 1), "y": px.Float(0, 1)})
-    problem = px.Problem(lambda _key, x: (x[0] - 0.3) ** 2 + 0.1 * x[1], space)
-    trace = px.optimize(jax.random.key(0), px.tpe(space), problem, 60)
-    rows = np.column_stack([trace.x, trace.losses])
+    # Rows that close in on the best ones, as those of a search that learns.
+    width = 0.6 * 0.95 ** np.arange(60)[:, None]
+    x = np.abs([0.3, 0] + width * np.random.default_rng(0).uniform(-1, 1, (60, 2)))
+    rows = np.column_stack([x, (x[:, 0] - 0.3) ** 2 + 0.1 * x[:, 1]])
     np.savetxt("log.csv", rows, delimiter=",", header="x,y,loss", comments="")
     answers = {}
     for who in ("auto", "yes", "no"):
@@ -294,10 +294,10 @@ def test_names_that_look_alike_stay_apart(capsys):
     assert sum(line.startswith(r"a\t") for line in out.splitlines()) == 2
 
 
-def test_progress_is_cleaned_too(capsys, monkeypatch):
+def test_what_is_said_is_cleaned_too(capsys, monkeypatch):
     """Catches the name of a file that reaches the terminal while it is read."""
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
-    with progress("reading \x1b[2J"):
+    with saying("reading \x1b[2J"):
         pass
     assert capsys.readouterr().err == "reading \\x1b[2J ...\r\033[K"
 
@@ -577,7 +577,7 @@ def test_plot_kinds(logs, capsys, tmp_path):
     base = ["importance", logs / "t.csv", "--space", logs / "space.json", "--level", SEVERAL]
     base += QUICK
     pictures = []
-    for i, kind in enumerate((None, "bars", "regimes", "values")):
+    for i, kind in enumerate((None, "bars", "regimes", "values", "history", "slices", "parallel")):
         extra = [] if kind is None else ["--plot-kind", kind]
         status, _, err = run(capsys, *base, *extra, "--plot", f"{i}.png")
         assert status == 0, err

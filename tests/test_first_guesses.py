@@ -227,7 +227,7 @@ def test_arguments_of_other_calls(call, message):
         call()
 
 
-@pytest.mark.parametrize("weights", [None, px.meta.Stacking()])
+@pytest.mark.parametrize("weights", [None, pytest.param(px.meta.Stacking(), marks=pytest.mark.slow)])
 def test_ask_of_a_sampler_with_sources_compiles(weights):
     """Catches a sampler with arrays that `jax.jit` refuses."""
     log = px.Observations.from_arrays(SPACE, X, X[:, 0])

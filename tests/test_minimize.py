@@ -180,7 +180,11 @@ def test_arguments():
             {"directions": {"a": "up"}},
         ),
         (TypeError, "constraints must be a list of names", {"constraints": 1}),
-        (TypeError, "executor must be an executor of concurrent.futures, got 4", {"executor": 4}),
+        (
+            TypeError,
+            "executor must be an executor of concurrent.futures, or a function that makes one, got 4",
+            {"executor": 4},
+        ),
         (TypeError, "no argument 'n_jobs'; use n_parallel", {"n_jobs": 4}),
         (TypeError, "no argument 'state'; use folder=.*sampler.ask and sampler.tell", {"state": None}),
         (TypeError, "no argument 'stop'; use sampler.ask and sampler.tell", {"stop": None}),
@@ -361,11 +365,12 @@ def test_what_runs_is_pending():
 
 
 def test_a_process_that_dies(tmp_path):
-    """What ran in the broken pool failed; a new pool with the same settings goes on."""
+    """What ran in the broken pool failed; a new pool goes on."""
     function = partial(dies_once, marker=tmp_path / "dead")
     raised = pytest.warns(UserWarning, match="of 16 evaluations raised, such as BrokenProcessPool: A process")
-    with ProcessPoolExecutor(2, multiprocessing.get_context("spawn")) as pool, raised:
-        log = minimize(function, n=16, n_parallel=2, executor=pool, folder=tmp_path)
+    make = partial(ProcessPoolExecutor, 2, multiprocessing.get_context("spawn"))
+    with raised:
+        log = minimize(function, n=16, n_parallel=2, executor=make, folder=tmp_path)
     assert (tmp_path / "dead").exists()
     assert len(log) == len(lines(tmp_path)) == 16
     assert 1 <= log.report.n_failed == len(log.report.errors) <= 2
@@ -387,7 +392,8 @@ def test_a_broken_executor_ends_the_search(whole, tmp_path):
     """What finished, or runs in other threads, is kept."""
     with Broken(1) as pool, pytest.raises(BrokenExecutor, match="the cluster is gone") as error:
         minimize(bowl, n=24, executor=pool, folder=tmp_path)
-    assert error.value.__notes__[0].startswith("6 finished evaluations kept")
+    assert error.value.__notes__[0].startswith("If executor is a function that makes one")
+    assert error.value.__notes__[1].startswith("6 finished evaluations kept")
     assert_same(minimize(bowl, n=24, folder=tmp_path), whole)
 
 

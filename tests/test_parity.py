@@ -119,13 +119,24 @@ def test_global_importance_agrees_with_optuna(double):
 
 @pytest.mark.parametrize("level", [0.07, 0.1 + 0.2, 0.15000000000000002, 0.29])
 def test_level_counts_follow_the_raw_product(level):
-    """Parity takes ceil of the float product, the default the decimal: catches one in the other."""
+    """Optuna takes ceil of the float product, the default that of the decimal, the paper floor."""
     space = px.Space({"x": px.Float(0, 1), "z": px.Float(0, 1)})
     values = np.random.default_rng(0).uniform(size=(100, 2))
     obs = px.Observations.from_arrays(space, values, np.arange(100.0))
-    parity, default = (
-        px.cond_ped_anova(obs, level, **QUICK | {"grid": px.Grid(4, optuna_rounding=rounding)}, n_resamples=0)
-        for rounding in (True, False)
-    )
-    assert parity.n_target[0] == np.ceil(level * 100)
-    assert default.n_target[0] == round(level * 100)
+    sizes = {"optuna": np.ceil(level * 100), "ceil": round(level * 100), "floor": round(level * 100)}
+    for rule, size in sizes.items():
+        grid = px.Grid(4, level_size=rule)
+        result = px.cond_ped_anova(obs, level, **QUICK | {"grid": grid}, n_resamples=0)
+        assert result.n_target[0] == size
+
+
+def test_levels_by_the_text():
+    """floor(0.1 x 25) = 2 rows, where ceil gives 3: another importance (arXiv 2601.20800, Section 3)."""
+    values = np.random.default_rng(0).random((25, 2))
+    space = px.Space({"x": px.Float(0, 1), "y": px.Float(0, 1)})
+    obs = px.Observations.from_arrays(space, values, values[:, 0])
+    how = {"divergence": px.divergence.Pearson(), "n_resamples": 0}
+    result = px.cond_ped_anova(obs, 0.1, grid=px.Grid.paper(), **how)
+    assert result.n_target[0] == 2
+    two_best = px.cond_ped_anova(obs, 0.08, grid=px.Grid.optuna(), **how)
+    np.testing.assert_array_equal(result.importance, two_best.importance)

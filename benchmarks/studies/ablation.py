@@ -55,7 +55,7 @@ OPTIONS: Mapping[str, Mapping[str, Mapping[str, Any]]] = {
         "5 first at random": {"n_startup": 5},
         "20 first at random": {"n_startup": 20},
         "bandwidth: Scott, clipped at 0.1": {"bandwidth": px.bandwidth.Scott(0.1)},
-        "all rows at a constraint's minimum below": {"every_minimum": True},
+        "all rows at a constraint's minimum below": {"unsatisfied": "all"},
         "shares of constraints cubed": {"share_power": 3.0},
         "naive product": {"acquisition": px.acquisition.Naive()},
     },

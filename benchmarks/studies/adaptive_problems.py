@@ -46,6 +46,12 @@ def branching(_key: jax.Array, x: jax.Array) -> jax.Array:
     return jnp.stack([tree, net, machine])[model.astype(np.int32)] + 0.5 * (1 - rows) ** 2
 
 
+def cliff(_key: jax.Array, x: jax.Array) -> jax.Array:
+    """A valley that ends in a cliff, and waves whose height another parameter sets."""
+    valley = jnp.where(x[0] > 0.8, 1.0, 3 * (x[0] - 0.5) ** 2)
+    return valley + 0.6 * x[2] * jnp.sin(7 * x[1]) ** 2 + 0.3 * jnp.abs(x[3] - 0.3)
+
+
 def noise(key: jax.Array, _x: jax.Array) -> jax.Array:
     """No parameter does anything."""
     return jax.random.normal(key)
@@ -75,6 +81,18 @@ PROBLEMS: Mapping[str, px.Problem] = {
     ),
     "noise": _problem(noise, "x1", "x2", "x3", "x4"),
 }  # fmt: skip
+# Problems of `benchmarks.studies.importance_peers` alone; the second is `gated` with parameters that are
+# active for one choice only.
+PEER_PROBLEMS = {
+    "cliff": _problem(cliff, "x1", "x2", "x3", "x4"),
+    "conditional": _problem(
+        gated,
+        "gate", "first", "second", "always",
+        gate=px.Categorical(["first", "second"]),
+        first=px.Float(0, 1, when=px.In("gate", ["first"])),
+        second=px.Float(0, 1, when=px.In("gate", ["second"])),
+    ),
+}  # fmt: skip
 # Tables of trainings, and the metric that is minimised; they need PARZAX_DATA.
 TABLES = {
     "slice": ("hpolib/slice_localization.npz", "valid_mse"),
@@ -88,8 +106,9 @@ TABLES = {
 @cache
 def problem_of(name: str) -> Any:
     """The function, the network or the table of that name."""
-    if name in PROBLEMS:
-        return PROBLEMS[name]
+    functions = {**PROBLEMS, **PEER_PROBLEMS}
+    if name in functions:
+        return functions[name]
     if name in NETWORKS:
         return network_problem(name)
     path, metric = TABLES[name]
@@ -99,13 +118,13 @@ def problem_of(name: str) -> Any:
 @cache
 def true_shares(problem: str, levels: tuple[float, ...] = LEVELS, n: int = N_TRUTH) -> np.ndarray:
     """Importances (q, d) at levels, of n random configurations, or of all of a table, without noise."""
-    space, mean_loss = problem_of(problem).space, _mean_loss(problem)
+    space, losses_of = problem_of(problem).space, mean_loss(problem)
     if problem in TABLES:
         decode = jax.jit(jax.vmap(problem_of(problem).decode))
         x = np.asarray(decode(np.arange(len(problem_of(problem).losses))), float)
     else:
         x = np.asarray(space.sample(jax.random.key(0), n), float)
-    losses = mean_loss(x)
+    losses = losses_of(x)
     some = np.isfinite(losses)
     estimate = px.importance.estimate(px.encode(space, x[some], losses[some], levels))
     return np.asarray(estimate.importance)
@@ -126,7 +145,7 @@ def true_worth(problem: str, worst: float = np.inf) -> list[np.ndarray]:
 @cache
 def _losses_on_grid(problem: str, n: int = 1 << 15, n_rows: int = 1024) -> list[list[list[np.ndarray]]]:
     """Losses of random rows with a slot at each value, by slot and value: all rows, and the best tenth."""
-    space, mean_loss = problem_of(problem).space, _mean_loss(problem)
+    space, losses_of = problem_of(problem).space, mean_loss(problem)
     frame, levels = space.frame(), value_grid(space, 16)[0]
     pool = np.random.default_rng(0).uniform(size=(n, len(space.slots)))
     at = frame.drawn(pool)
@@ -138,12 +157,12 @@ def _losses_on_grid(problem: str, n: int = 1 << 15, n_rows: int = 1024) -> list[
             moved = np.repeat(rows[None], len(row), axis=0)
             moved[:, :, s] = row[:, None]
             x = frame.decode(frame.drawn(moved.reshape(-1, pool.shape[1])))
-            of_slots.append(list(mean_loss(x).reshape(len(row), -1)))
+            of_slots.append(list(losses_of(x).reshape(len(row), -1)))
         on_grid.append(of_slots)
     return on_grid
 
 
-def _mean_loss(problem: str) -> Callable[[np.ndarray], np.ndarray]:
+def mean_loss(problem: str) -> Callable[[np.ndarray], np.ndarray]:
     """Of configurations (n, d), without noise."""
     evaluate = problem_of(problem)
     if problem not in TABLES:

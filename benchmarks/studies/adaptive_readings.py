@@ -66,7 +66,7 @@ def read_rows(logs: Logs, sizes: Sequence[int]) -> Arrays:
             n_logs = len(x) if name != "f-ANOVA" else FANOVA_LOGS * (logs.searcher in FANOVA_SEARCHES)
             if n_logs:
                 pairs = zip(x[:n_logs], loss[:n_logs], strict=True)
-                part[name] = [_peer(name, space, *log) for log in pairs]
+                part[name] = [optuna_shares(name, space, *log) for log in pairs]
         arrays |= {f"{size}/{name}": np.asarray(array, np.float32) for name, array in part.items()}
     return arrays
 
@@ -141,7 +141,7 @@ PEER_EVALUATORS = {
 }
 
 
-def _peer(name: str, space: px.Space, x: np.ndarray, loss: np.ndarray) -> np.ndarray:
+def optuna_shares(name: str, space: px.Space, x: np.ndarray, loss: np.ndarray) -> np.ndarray:
     """Shares (d,) by one of Optuna's evaluators; 0 for parameters that it leaves out."""
     import optuna
 

@@ -149,15 +149,12 @@ def _options(name: str) -> dict[str, str]:
 ABOUT = """`px.papers` has presets with the settings of the papers' texts. Other presets follow the authors'
 code, or settings that did better. This table is made from their signatures; all other options are equal.
 
-These things are as in the code in every preset:
-
-* Rows that are tied at the cut-off of the good ones: the text takes all (arXiv 2212.06751, App. B.2), the
-  code the first ones.
-* The bandwidth: the texts name that of Falkner et al. (2018), the code has Scott's rule.
-* The prior: it counts as one row of the densities of the score, and Eq. 16 of arXiv 2212.06751 has none.
+One thing is as in the code in every preset: the prior counts as one row of the densities of the score, where
+Eq. 16 of arXiv 2212.06751 has none. `px.papers.naive_c_tpe` takes no row below where none satisfies a
+constraint; its authors take one (`unsatisfied="first"`).
 
 For conditional PED-ANOVA by its text, call
-`px.cond_ped_anova(log, divergence=px.divergence.Pearson(), grid=px.Grid.optuna())`."""
+`px.cond_ped_anova(log, divergence=px.divergence.Pearson(), grid=px.Grid.paper())`."""
 SCORES = f"""## Rank correlation of scores
 
 Spearman's, between the scores of a preset and of a text at {N_CANDIDATES} random candidates: means and 95 %

@@ -178,9 +178,13 @@ def known_arguments(guesses: Mapping[Any, str]) -> Callable[[_Function], _Functi
     return decorate
 
 
-def directions(direction: Any, n_objectives: int) -> tuple[str, ...]:
-    """Return "minimize" or "maximize" for each objective, or raise; an enum member counts by its name."""
+def directions(direction: Any, n_objectives: int | None = None) -> tuple[str, ...]:
+    """Return "minimize" or "maximize" for each objective, or raise; an enum member counts by its name.
+
+    By default there is an objective for each direction.
+    """
     several = isinstance(direction, Sequence) and not isinstance(direction, str)
+    n_objectives = (len(direction) or 1 if several else 1) if n_objectives is None else n_objectives
     given: Any = direction if several else [direction] * n_objectives
     names = [d.name.lower() if isinstance(getattr(d, "name", None), str) else d for d in given]
     if not several and not all(isinstance(d, str) for d in names):
@@ -200,7 +204,11 @@ def float_array(name: str, values: Any) -> np.ndarray:
     except ValueError as error:
         raise ValueError(f"{name} must be a rectangular array: {error}.") from error
     if array.dtype.kind not in "fiub":
-        hint = " Encode categories as integer codes." if name in ("values", "x") or "params" in name else ""
+        hint = (
+            " Encode categories as integer codes, as Space.as_row does with a dict."
+            if name in ("values", "x") or "params" in name
+            else ""
+        )
         raise TypeError(f"{name} must hold numbers, got dtype {array.dtype}.{hint}")
     array = np.array(array, dtype=np.float64)  # a copy, so that later changes by the caller have no effect
     if (mask := _mask(values)) is not np.ma.nomask:

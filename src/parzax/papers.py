@@ -8,7 +8,7 @@ which the presets here follow the code as well. All of them take the arguments o
 from parzax import samplers
 from parzax.acquisition import Naive, Relative
 from parzax.density.smoothing import Smoothing
-from parzax.kernels.bandwidth import Scott
+from parzax.kernels.bandwidth import NormalReference, Scott
 from parzax.meta import BySimilarity, Comparison
 from parzax.samplers import Proposal
 from parzax.samplers.presets import variant
@@ -37,44 +37,50 @@ def tpe() -> None:
 
 @variant(
     samplers.c_tpe,
-    split=Split(Sqrt(), infeasible="better", every_minimum=True, merit=None),
-    smoothing=Smoothing(Scott(), 0.8),
+    split=Split(Sqrt(), infeasible="better", every_tie=True, unsatisfied="all", merit=None),
+    smoothing=Smoothing(NormalReference(), 0.8),
 )
 def c_tpe() -> None:
     """Constrained TPE, by the text of arXiv 2211.14411 (Algorithm 1, Section 2.2).
 
-    Two settings differ from `parzax.c_tpe`. A candidate is drawn jointly, x ~ p(x | D^(l)). While no row
-    satisfies a constraint, all rows at its smallest value are below, as Section 2.2 says (Appendix B.3.2
-    takes one of them).
+    Four settings differ from `parzax.c_tpe`. A candidate is drawn jointly, x ~ p(x | D^(l)). All rows with
+    f <= f^gamma are below (Eq. 4). While no row satisfies a constraint, all rows at its smallest value are
+    below, as Section 2.2 says (Appendix B.3.2 takes one of them). The bandwidth is that of Falkner et al.
+    (2018), which Appendix F.3 names.
     """
 
 
 @variant(
     samplers.c_tpe,
-    split=Split(Sqrt(), infeasible="alike", merit=None),
+    split=Split(Sqrt(), infeasible="alike", unsatisfied="none", merit=None),
     acquisition=Naive(),
 )
 def naive_c_tpe() -> None:
-    """The ablation of c-TPE: a product of plain ratios, and a split as if there were no constraints."""
+    """The ablation of c-TPE: a product of plain ratios, and a split as if there were no constraints.
+
+    A row is below for a constraint only if it satisfies it (Appendix B.2); c-TPE's authors take one row where
+    none does, `parzax.Split` with ``unsatisfied="first"``.
+    """
 
 
 @variant(
     samplers.mo_tpe,
-    split=Split(Linear(0.1), infeasible="better", merit=None),
-    smoothing=Smoothing(Scott(0.1), 0.9),
+    split=Split(Linear(0.1), infeasible="better", every_tie=True, merit=None),
+    smoothing=Smoothing(NormalReference(), 0.9),
 )
 def mo_tpe() -> None:
     """Multi-objective TPE, by the text of arXiv 2212.06751 (Section 4.4, Appendix C.2).
 
-    Two settings differ from `parzax.mo_tpe`. The best ceil(0.1 N) rows are below, however many rows the first
-    front has. A candidate is drawn jointly.
+    These settings differ from `parzax.mo_tpe`. The best ceil(0.1 N) rows are below, however many rows the
+    first front has; with one objective, all rows with f <= f^gamma are (Eq. 6). A candidate is drawn jointly.
+    The bandwidth is that of Falkner et al. (2018), which Section 4.3.1 names.
     """
 
 
 @variant(
     samplers.meta_learn_tpe,
-    split=Split(Linear(0.1), infeasible="better", merit=None),
-    smoothing=Smoothing(Scott(0.1), 0.9),
+    split=Split(Linear(0.1), infeasible="better", every_tie=True, merit=None),
+    smoothing=Smoothing(NormalReference(), 0.9),
     acquisition=Relative(),
     start=5,
     proposal=Proposal(100, epsilon=0.05, repeats=True, midpoints=False, one_branch=False),

@@ -32,7 +32,10 @@ from ConfigSpace import (
 )
 from ConfigSpace.forbidden import (
     ForbiddenGreaterThanClause,
+    ForbiddenGreaterThanEqualsClause,
     ForbiddenGreaterThanEqualsRelation,
+    ForbiddenLessThanClause,
+    ForbiddenLessThanEqualsClause,
     ForbiddenLessThanEqualsRelation,
     ForbiddenOrConjunction,
 )
@@ -237,6 +240,10 @@ CLAUSES = [
     ForbiddenAndConjunction(equals("ordinal", 32), equals("words", "m"), equals("falling", 1)),
     ForbiddenOrConjunction(equals("cat", "y"), equals("int", 4)),
     ForbiddenGreaterThanClause(P("words"), "s"),
+    ForbiddenGreaterThanClause(OTHER, 0.75),
+    ForbiddenGreaterThanEqualsClause(OTHER, 0.75),
+    ForbiddenAndConjunction(ForbiddenLessThanEqualsClause(COUNT, 4), ForbiddenGreaterThanClause(COUNT, 1)),
+    ForbiddenAndConjunction(equals("cat", "y"), ForbiddenLessThanClause(COUNT, 4)),
     ForbiddenLessThanRelation(P("int"), P("falling")),
     ForbiddenLessThanEqualsRelation(P("falling"), COUNT),
     ForbiddenGreaterThanRelation(P("ordinal"), P("wide")),
@@ -263,9 +270,10 @@ def test_forbidden_clauses_are_rules(clause):
 
 
 def test_forbidden_clauses_without_a_rule_are_left_out_with_a_warning():
-    cs = space_of(P("float"), P("words"))
-    cs.add(ForbiddenGreaterThanClause(cs["float"], 0.5))
-    with pytest.warns(UserWarning, match="A forbidden clause is left out: .*a range of 'float' has no rule"):
+    many = [UniformIntegerHyperparameter(name, 1, 2000, default_value=v) for v, name in enumerate("ab", 1)]
+    cs = space_of(*many)
+    cs.add(ForbiddenEqualsRelation(*many))
+    with pytest.warns(UserWarning, match="A forbidden clause is left out: .*'a' has more than 1000 values"):
         assert adapter.space(cs).valid == ()
 
 

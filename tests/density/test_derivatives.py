@@ -26,6 +26,10 @@ ROWS = np.stack(
 AT = np.array([[0.1, 2e-3, 0, 4], [0.35, 0.02, 1, 20], [0.95, 0.9, 0, 90], [0.6, 0.1, 1, 60]])
 
 
+# Of float32 and of float64.
+TOLERANCES = {False: 2e-3, True: 1e-5}
+
+
 def second(function, at):
     """(j, 2, 2) second derivatives by the two floats, of a function of rows."""
 
@@ -35,7 +39,7 @@ def second(function, at):
     return jax.vmap(lambda row: jax.jacfwd(jax.grad(one))(row[:2], row))(at)
 
 
-def compared(make, double, tolerance):
+def compared(make, double):
     """Second derivatives of make()(rows) in one precision, against those in float64."""
     with jax.enable_x64(double):
         found = np.asarray(jax.jit(lambda at: second(make(), at))(jnp.asarray(AT)))
@@ -54,28 +58,32 @@ def compared(make, double, tolerance):
         expected = np.stack([np.asarray(column) for column in columns], axis=-1)
     assert np.isfinite(found).all()
     size = np.maximum(np.abs(expected).max(axis=(1, 2), keepdims=True), 1)
-    np.testing.assert_allclose(found / size, expected / size, atol=tolerance)
+    np.testing.assert_allclose(found / size, expected / size, atol=TOLERANCES[double])
 
 
-@pytest.mark.parametrize("form", ["product", "pairwise"])
-@pytest.mark.parametrize(("double", "tolerance"), [(False, 2e-3), (True, 1e-5)])
-def test_of_log_densities(form, double, tolerance):
+def some_slow(*fast):
+    """All forms in both precisions, of which only some are fast."""
+    cases = [(form, double) for form in ("product", "pairwise") for double in TOLERANCES]
+    marks = [() if case in fast else pytest.mark.slow for case in cases]
+    return [pytest.param(*case, marks=mark) for case, mark in zip(cases, marks, strict=True)]
+
+
+@pytest.mark.parametrize(("form", "double"), some_slow(("product", False), ("pairwise", True)))
+def test_of_log_densities(form, double):
     def make():
         pe = px.ParzenEstimator.fit(SPACE, jnp.asarray(ROWS))
         return lambda at: log_prob_in(form, pe, at)
 
-    compared(make, double, tolerance)
+    compared(make, double)
 
 
 # Scales below the second bound lose digits in a matrix product, so they are evaluated pair by pair.
 BANDWIDTHS = {"product": px.bandwidth.Scott(), "pairwise": px.bandwidth.Scott(1e-6)}
 
 
-@pytest.mark.parametrize(("double", "tolerance"), [(False, 2e-3), (True, 1e-5)])
-@pytest.mark.parametrize("form", BANDWIDTHS)
-@pytest.mark.parametrize("n_constraints", [0, 1])
-@pytest.mark.some(4)
-def test_of_scores(n_constraints, form, double, tolerance):
+@pytest.mark.parametrize(("form", "double"), some_slow(("product", True), ("pairwise", False)))
+@pytest.mark.parametrize("n_constraints", [pytest.param(0, marks=pytest.mark.slow), 1])
+def test_of_scores(n_constraints, form, double):
     """Of TPE, and of c-TPE with one constraint."""
     losses = np.square(ROWS[:, 0] - 0.2) + ROWS[:, 1]
     smoothing = px.density.Smoothing(BANDWIDTHS[form], 0.8, joint=False)
@@ -88,7 +96,7 @@ def test_of_scores(n_constraints, form, double, tolerance):
         assert sampler.smoothing.basis(SPACE, state.x.dtype).pairwise == (form == "pairwise")
         return lambda at: sampler.score_of(state, at)
 
-    compared(make, double, tolerance)
+    compared(make, double)
 
 
 def test_of_conditionals_by_the_given_value():
@@ -101,13 +109,18 @@ def test_of_conditionals_by_the_given_value():
             return pe.conditional({"x": value}).log_prob(rest)
 
         values = jnp.array([0.1, 0.35, 0.9])
-        batch = jax.jit(jax.vmap(log_prob))(values)
+
+        @jax.jit
+        @jax.vmap
+        def with_slopes(value):
+            of_value, slope = jax.value_and_grad(log_prob)(value)
+            return of_value, slope, jax.jacfwd(jax.grad(log_prob))(value)
+
+        batch, _, slopes = with_slopes(values)
         np.testing.assert_allclose(batch, [float(log_prob(float(value))) for value in values], rtol=1e-12)
-        slopes = jax.jit(jax.vmap(jax.jacfwd(jax.grad(log_prob))))(values)
         assert np.isfinite(slopes).all()
         step = 1e-5
-        grad = jax.jit(jax.vmap(jax.grad(log_prob)))
-        expected = (grad(values + step) - grad(values - step)) / (2 * step)
+        expected = (with_slopes(values + step)[1] - with_slopes(values - step)[1]) / (2 * step)
         np.testing.assert_allclose(slopes, expected, rtol=1e-4, atol=1e-5)
 
 
@@ -118,10 +131,3 @@ def test_conditional_compiles_once():
     for value in (0.3, 0.4, 0.9):
         pe.conditional({"x": value})
     assert restriction._conditioned.n_compiled == before
-
-
-def test_a_traced_value_that_decides_on_the_space_is_refused():
-    space = px.Space({"c": px.Categorical(["a", "b"]), "x": px.Float(0, 1, when=px.In("c", ["a"]))})
-    pe = px.ParzenEstimator.fit(space, np.array([[0, 0.5]]))
-    with pytest.raises(ValueError, match="must be concrete"):
-        jax.jit(lambda c: pe.conditional({"c": c}).log_prob(jnp.array([0.5])))(0.0)

@@ -6,8 +6,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from scipy.integrate import quad
-from scipy.special import xlogy
+from scipy.special import roots_legendre, xlogy
 
 import parzax as px
 from parzax import density
@@ -32,20 +31,13 @@ def fitted(domains: dict, seed: int, n: int = 12) -> px.ParzenEstimator:
 
 
 def integrated(function, *densities: px.ParzenEstimator) -> float:
-    """Integral of a function of densities, by SciPy along x and by enumeration of everything else."""
-    space = densities[0].space
-    lists = [np.arange(float(domain.n_values)) for (domain,) in space.domains[1:]]
-    total = 0.0
-    for values in np.stack([v.ravel() for v in np.meshgrid(*lists)], axis=-1) if lists else [[]]:
-        compiled = jax.jit(lambda x, v=values: jnp.stack([p.prob(jnp.stack([x, *v])) for p in densities]))
-
-        def at(x, compiled=compiled):
-            return function(*np.asarray(compiled(x), float))
-
-        total += quad(at, -2, 3, points=np.linspace(-2, 3, 26)[1:-1], limit=400, epsabs=1e-12, epsrel=1e-12)[
-            0
-        ]
-    return total
+    """Integral of a function of densities, by SciPy's rule along x and by enumeration of everything else."""
+    places, weights = roots_legendre(40)
+    x = np.concatenate([edge + 0.1 * (1 + places) for edge in np.linspace(-2, 3, 26)[:-1]])
+    lists = [np.arange(float(domain.n_values)) for (domain,) in densities[0].space.domains[1:]]
+    rows = np.stack([v.ravel() for v in np.meshgrid(x, *lists, indexing="ij")], axis=-1)
+    values = function(*(np.asarray(p.prob(rows)) for p in densities))
+    return 0.1 * np.tile(weights, 25) @ values.reshape(len(x), -1).sum(axis=1)
 
 
 @pytest.mark.parametrize(

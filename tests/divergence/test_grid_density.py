@@ -93,9 +93,10 @@ def test_options_are_checked():
             Explained(**options)
     with pytest.raises(ValueError, match="max_cells"):
         px.Grid(max_cells=1)
-    for name in ("mirror", "optuna_rounding"):
-        with pytest.raises(TypeError, match=f"{name} must be True or False"):
-            px.Grid(**{name: "no"})
+    with pytest.raises(TypeError, match="mirror must be True or False"):
+        px.Grid(mirror="no")
+    with pytest.raises(ValueError, match="level_size must be one of 'ceil', 'optuna', 'floor'"):
+        px.Grid(level_size="round")
     with pytest.raises(ValueError, match="max_pools"):
         px.Grid(max_pools=-1)
     with pytest.raises(TypeError, match="kernel must be a class such as"):
@@ -105,7 +106,8 @@ def test_options_are_checked():
 def test_parity_is_data():
     """Parity differs from the default in named fields only, and both are hashable (static arguments)."""
     grid, divergence = px.Grid.optuna(), Pearson()
-    assert grid == px.Grid(50, mirror=False, max_pools=0, optuna_rounding=True)
+    assert grid == px.Grid(50, mirror=False, max_pools=0, level_size="optuna")
+    assert px.Grid.paper() == px.Grid(50, mirror=False, max_pools=0, level_size="floor")
     assert divergence == Pearson(floor=1e-12, floor_quartiles=True)
     assert hash(grid) == hash(px.Grid.optuna())
     assert hash(divergence) == hash(Pearson())

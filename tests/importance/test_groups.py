@@ -7,7 +7,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from conftest import COARSE, OPTUNA
+from conftest import COARSE, OPTUNA, QUICK
 
 import parzax as px
 from parzax.importance.counts import configuration_share
@@ -42,10 +42,11 @@ def repeated(seed: int, n: int = N) -> tuple[np.ndarray, np.ndarray, np.ndarray]
 
 def test_groups_are_numbered_by_their_usable_rows() -> None:
     groups, usable = jnp.array([7, -3, 7, 4, 9], jnp.int32), jnp.array([True, True, True, False, True])
-    number, n_groups = jax.jit(_number_groups)(groups, usable)
+    numbered = jax.jit(_number_groups)
+    number, n_groups = numbered(groups, usable)
     assert number[jnp.array([0, 1, 2, 4])].tolist() == [1, 0, 1, 2]
     assert n_groups == 3
-    assert _number_groups(groups, jnp.zeros(5, bool))[1] == 0
+    assert numbered(groups, jnp.zeros(5, bool))[1] == 0
 
 
 @pytest.mark.parametrize("method", ["half-sampling", "bootstrap"])
@@ -96,8 +97,8 @@ def test_groups_of_different_sizes_keep_rows_of_one_level_together() -> None:
     rows = np.repeat(np.arange(N), np.random.default_rng(0).integers(1, 9, size=N))
     log = px.encode(SPACE, x[rows], loss[rows], LEVELS, grid=COARSE, groups=rows)
     placed = jax.device_put(log)
-    on_device = jax.jit(shuffle_counter(placed))(jax.random.split(KEY, 20)) / configuration_share(placed)
-    on_device = np.rint(on_device)
+    share = jax.jit(configuration_share)(placed)
+    on_device = np.rint(jax.jit(shuffle_counter(placed))(jax.random.split(KEY, 20)) / share)
     on_host = shuffled_counts([0], None, log, 20)
     n_inactive = on_device[..., np.array(log.layout.inactive)]
     assert not n_inactive.any()
@@ -153,25 +154,30 @@ def test_one_rule_for_numpy_and_jax_arrays() -> None:
 def test_repeated_rows_count_once(repeats: np.ndarray) -> None:
     """However often rows are repeated, the number of configurations is that of the log without repeats."""
     x, loss = configurations(5)
-    rows = np.repeat(np.arange(N), repeats)
+    rows, divergence = np.repeat(np.arange(N), repeats), QUICK["divergence"]
     one = px.Observations.from_arrays(SPACE, x, loss)
     several = px.Observations.from_arrays(SPACE, x[rows], loss[rows], groups=rows)
     with jax.enable_x64(True):
         variances = []
-        for analyse in (partial(px.cond_ped_anova, n_resamples=0), partial(px.interactions, n_draws=0)):
+        for analyse in (
+            partial(px.cond_ped_anova, n_resamples=0, divergence=divergence),
+            partial(px.interactions, n_draws=0),
+        ):
             expected, result = (analyse(obs, LEVELS) for obs in (one, several))
             variances.append(result.variance)
+            assert f"{len(rows)} rows make {N} groups" in str(result)
             np.testing.assert_allclose(result.n_region, N, rtol=1e-12)
             if (repeats == 4).all():
                 np.testing.assert_allclose(result.variance, expected.variance, rtol=1e-9, atol=1e-12)
         device = px.encode(
             SPACE, jnp.asarray(x[rows]), jnp.asarray(loss[rows]), LEVELS, groups=jnp.asarray(rows)
         )
-        for estimate, variance in zip(
-            (px.importance.estimate, px.importance.interactions), variances, strict=True
+        for estimates, variance in zip(
+            (px.importance.estimate(device, divergence), px.importance.interactions(device)),
+            variances,
+            strict=True,
         ):
-            np.testing.assert_allclose(estimate(device).variance, variance, rtol=1e-9)
-    assert f"{len(rows)} rows make {N} groups" in str(px.cond_ped_anova(several, 0.5, n_resamples=0))
+            np.testing.assert_allclose(estimates.variance, variance, rtol=1e-9)
 
 
 def test_parity_counts_every_row() -> None:

@@ -58,7 +58,7 @@ def _expected(case, low, high, x, losses, weight=None, region=1.0, estimator="de
     own, how = CASES[case][1], CASES[case][2]
     weight = np.ones(len(x)) if weight is None else weight
     place = [moving.place(*row, **own) for row in zip(x[:, 0], low, high, strict=True)]
-    counted = grid.level_set(losses, weight, region, False) & ~np.isnan(place)
+    counted = grid.level_set(losses, weight, region, "ceil") & ~np.isnan(place)
     rows = np.flatnonzero(counted)
     ranges = [moving.ends(low[i], high[i], **own) for i in rows]
     regimes = np.zeros((len(x), 2), int)

@@ -204,14 +204,14 @@ def test_parameters_that_a_task_lacks(estimate):
 def test_similarity_of_sets():
     """Theorem 2: the best tenths' overlap over their union, if bandwidths shrink with more rows."""
     space = px.Space({"u": px.Float(0, 1)})
-    x = [np.random.default_rng(seed).uniform(size=(6400, 1)) for seed in (0, 1)]
+    x = [np.random.default_rng(seed).uniform(size=(3200, 1)) for seed in (0, 1)]
     # The best tenths are [0.4, 0.5] and [0.45, 0.55].
     pairs = zip(x, (0.45, 0.5), strict=True)
     tasks = [px.Observations.from_arrays(space, y, abs(y[:, 0] - centre)) for y, centre in pairs]
 
     def similarity(least: float) -> float:
         bandwidth = px.bandwidth.Scott(least)
-        compare = adjusted(px.lens.similarity.task_similarity, bandwidth=bandwidth, n_samples=10_000)
+        compare = adjusted(px.lens.similarity.task_similarity, bandwidth=bandwidth, n_samples=4000)
         return float(compare(tasks).similarity[0, 1])
 
     assert abs(similarity(1e-4) - 1 / 3) < 0.03

@@ -8,12 +8,14 @@ from html.parser import HTMLParser
 from types import SimpleNamespace
 
 import numpy as np
+import optuna
 import pytest
-from conftest import OPTUNA
+from conftest import OPTUNA, QUICK
 
 import parzax as px
 from page import logs
 from parzax.lens.page.content import content
+from parzax.lens.page.search import describe_search
 from parzax.lens.results.result import good_text
 from parzax.status import Status
 
@@ -105,7 +107,7 @@ def test_observations_as_results(tmp_path):
     np.testing.assert_allclose(course["best"], np.minimum.accumulate(losses), rtol=1e-5)
     assert [int(row[0]) - 1 for row in course["rows"]] == np.argsort(losses)[:5].tolist()
     texts = Texts(html)
-    assert any("optuna_rounding=True" in item for item in texts.items)
+    assert any("level_size='optuna'" in item for item in texts.items)
     assert texts.ids["label"] == "the best 10 % (20 of the best 160 rows, smallest loss), γ′ = 0.1"
     assert 'id="slider"' not in html
     assert 'id="curves"' not in html
@@ -124,7 +126,7 @@ def test_first_questions(tmp_path):
     value, excess = x[:, 2].copy(), np.where(np.arange(40) == 38, 1.0, -1.0)
     value[39] = np.nan
     obs = px.Observations.from_arrays(space, x, value, "maximize", constraints=excess)
-    asked = {"levels": 0.3, "n_resamples": 0, "interactions": False}
+    asked = {"levels": 0.3, "n_resamples": 0, "interactions": False, **QUICK}
     short = Texts(page(tmp_path, obs, rows="feasible", **asked)).ids["short"]
     assert f"objective 39 with lr = {x[37, 0]:.4g}, kind = b, n = 39" in short
     assert "40 rows, maximize; left out: 1 of them (not feasible); 1 of them without a usable" in short
@@ -137,12 +139,29 @@ def test_first_questions(tmp_path):
     assert course["rows"][0] == ["39", "40", f"{x[38, 0]:.4g}", "a", "40"]
 
 
+def test_best_rows_have_the_numbers_of_the_log():
+    """Also where rows were left out before them: of a table from 1 on, of a study those of its trials."""
+    table = {"x": np.arange(12) / 12, "state": ["FAIL"] * 5 + ["COMPLETE"] * 7, "value": np.arange(12)[::-1]}
+    obs = px.Observations.from_dataframe(table, directions="minimize", warn=False)
+    search = describe_search(obs, 0)
+    assert search is not None
+    assert [row[0] for row in search["rows"]] == ["12", "11", "10", "9", "8"]
+    study = optuna.create_study(sampler=optuna.samplers.RandomSampler(seed=0))
+    for number in range(9):
+        study.enqueue_trial({"x": number / 10})
+    study.optimize(lambda trial: trial.suggest_float("x", 0, 1) if trial.number > 3 else np.nan, n_trials=9)
+    search = describe_search(px.adapters.optuna.observations(study), 0)
+    assert search is not None
+    assert [row[0] for row in search["rows"]] == ["4", "5", "6", "7", "8"]
+
+
 def test_ends_of_a_range_are_those_of_the_domain():
     """Catches 3.29 as the smallest of whole numbers from 2 to 64, the middle of a cell of the grid."""
     rng = np.random.default_rng(0)
     space = px.Space({"width": px.Int(2, 64), "lr": px.Float(1e-4, 1, log=True)})
     x = np.stack([rng.integers(2, 65, 300), np.exp(rng.uniform(np.log(1e-4), 0, 300))], axis=1)
-    data = made(px.cond_ped_anova(px.Observations.from_arrays(space, x, x[:, 0]), [0.1, 0.3])).data
+    obs = px.Observations.from_arrays(space, x, x[:, 0])
+    data = made(px.cond_ped_anova(obs, [0.1, 0.3], n_resamples=0)).data
     assert [picture["ticks"] for picture in data["pictures"]] == [["2", "64"], ["0.0001", "1"]]
 
 
@@ -368,7 +387,8 @@ def test_effects(tmp_path, few_draws):
     """An answer of a surrogate says what choosing well is worth, with a curve for each domain."""
     obs = logs.activation()
     surrogate = px.surrogate.GaussianProcess(max_rows=60)
-    result = px.cond_ped_anova(obs, [0.1, 0.5], surrogate=surrogate)
+    result = px.cond_ped_anova(obs, [0.1, 0.5], surrogate=surrogate, **QUICK)
+    assert result.facts == ("the surrogate is fitted to 60 of 200 rows",)
     html = page(tmp_path, result)
     texts = Texts(html)
     assert "by a surrogate of the rows" in texts.ids["short"]

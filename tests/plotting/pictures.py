@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import replace
-from functools import partial
+from functools import cache, partial
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -18,8 +18,8 @@ Picture = Callable[..., Axes]
 HOSTILE = "_{}$\\frac{{$ <b>\n\t\x1b[31m\x00\u200b\ud800" + 50 * " and so on"
 
 
-def pictures(pattern: str = "{}") -> dict[str, Picture]:
-    """Public name -> the picture with all names, choices included, put into ``pattern``; takes ``ax``."""
+def log(pattern: str) -> px.Observations:
+    """A small log with the names put into ``pattern``."""
     a, b, c, first, second = map(pattern.format, ("a", "b", "c", "first", "second"))
     space = px.Space(
         {
@@ -28,10 +28,22 @@ def pictures(pattern: str = "{}") -> dict[str, Picture]:
             c: px.Float(1e-3, 1, log=True, when=px.In(b, [first])),
         }
     )
-    rng = np.random.default_rng(0)
     code = np.arange(40) % 2
-    x = np.stack([rng.uniform(size=40), code, np.where(code == 0, 0.1, np.nan)], axis=-1)
-    obs = px.Observations.from_arrays(space, x, x[:, 0])
+    x = np.stack([np.random.default_rng(0).uniform(size=40), code, np.where(code == 0, 0.1, np.nan)], axis=-1)
+    return px.Observations.from_arrays(space, x, x[:, 0])
+
+
+@cache
+def answered() -> px.ImportanceResult:
+    """The answer of a surrogate, whose programs are compiled for the names of a space."""
+    return px.cond_ped_anova(log("{}"), 0.3, surrogate=px.surrogate.GaussianProcess(), **ESTIMATOR)
+
+
+def pictures(pattern: str = "{}") -> dict[str, Picture]:
+    """Public name -> the picture with all names, choices included, put into ``pattern``; takes ``ax``."""
+    obs, rng = log(pattern), np.random.default_rng(1)
+    (a, b, c), space, x = obs.space.names, obs.space, obs.values
+    first, second = map(pattern.format, ("first", "second"))
     result, found = analyse(obs, [0.3, 0.6]), px.interactions(obs, 0.3, n_draws=20)
     losses = rng.uniform(size=(3, 40, 2))
     trace = Trace(np.stack([x, x, x]), losses, rng.uniform(-1, 1, (3, 40, 1)), ("minimize",) * 2)
@@ -45,7 +57,7 @@ def pictures(pattern: str = "{}") -> dict[str, Picture]:
     weights = {
         w: px.cond_ped_anova(two, 0.3, objective=[1 - w, w], **ESTIMATOR, n_resamples=0) for w in (0, 0.5, 1)
     }
-    answer = px.cond_ped_anova(obs, 0.3, surrogate=px.surrogate.GaussianProcess(), **ESTIMATOR)
+    answer = replace(answered(), space=space)
     runs = {pattern.format("one"): trace, pattern.format("two"): trace}
     return {
         "acquisition": partial(px.plotting.acquisition, sampler, one, [a, b], size=9),

@@ -22,6 +22,13 @@ def scott(rows, prior=0.5, minimum=0.01, maximum=0.5, magic_exponent=None):
     return min(max(1.059 * spread * len(values) ** -0.2, minimum), maximum)
 
 
+def normal_reference(rows, n_parameters, minimum=0.01, maximum=0.5):
+    """1.06 sd n^(-1/(D + 4)) over rows."""
+    values = np.array(rows, float)
+    spread = values.std() if len(values) else 0.0
+    return min(max(1.06 * spread * max(len(values), 1) ** (-1 / (n_parameters + 4)), minimum), maximum)
+
+
 def distances(rows, endpoints):
     """Distance to the farther neighbour; rows are ordered by value, then by place."""
     order = sorted(range(len(rows)), key=lambda i: (rows[i], i))

@@ -189,16 +189,17 @@ def optuna_divergence(target: np.ndarray, region: np.ndarray, kind: str, uniform
 # --- level sets --------------------------------------------------------------------------------
 
 
-def level_set(losses: np.ndarray, weight: np.ndarray, level: float, raw: bool) -> np.ndarray:
-    """Rows at least as good as the first loss at which the running weight reaches ceil(level N)."""
+def level_set(losses: np.ndarray, weight: np.ndarray, level: float, rule: str) -> np.ndarray:
+    """Rows at least as good as the first loss at which the running weight reaches level N, rounded."""
     usable = ~np.isnan(losses) & (weight > 0)
     total = weight[usable].sum()
     if level == 1 or not usable.any():
         return usable
-    if raw:
+    if rule == "optuna":
         needed = math.ceil(level * total)
     elif float(total).is_integer():
-        needed = math.ceil(Fraction(str(round(float(level), 12))) * int(total))
+        product = Fraction(str(round(float(level), 12))) * int(total)
+        needed = max(math.floor(product), 1) if rule == "floor" else math.ceil(product)
     else:
         needed = level * total * (1 - 1e-12)
     running = 0.0
@@ -232,7 +233,7 @@ def analyse(
     weight = np.ones(len(losses)) if weight is None else np.asarray(weight, dtype=np.float64)
     if regimes is None:
         regimes = np.array([regimes_of_row(parameters, row) for row in values]).reshape(values.shape)
-    in_region = level_set(losses, weight, region_level, optuna)
+    in_region = level_set(losses, weight, region_level, "optuna" if optuna else "ceil")
     n_region = weight[in_region].sum()
     width = max(len(domains_of(entry)) for entry in parameters) + 1
     shape = (len(levels), len(parameters))
@@ -240,7 +241,7 @@ def analyse(
     out |= {key: np.zeros((*shape, width)) for key in ("n_target_i", "n_region_i", "divergence")}
     out |= {"n_target": np.zeros(len(levels)), "n_region": n_region}
     for level_index, level in enumerate(levels):
-        in_target = level_set(losses, weight, level, optuna) & in_region
+        in_target = level_set(losses, weight, level, "optuna" if optuna else "ceil") & in_region
         n_target = weight[in_target].sum()
         out["n_target"][level_index] = n_target
         for j, entry in enumerate(parameters):

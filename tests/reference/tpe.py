@@ -28,8 +28,9 @@ class Settings:
     minimum: float = 0.01
     top: float | None = 0.8  # None for Optuna's
     prior_weight: float = 1.0
-    every_minimum: bool = False
     infeasible: str = "better"
+    unsatisfied: str = "first"
+    every_tie: bool = False
     forget: bool = False
     ties: str = "crowding"
     by_rank: bool = False
@@ -77,7 +78,7 @@ def groups(
     for j in range(constraints.shape[1]):
         value = constraints[:, j]
         known = sorted(evaluated + [i for i in everything if constraint_only[i] and not math.isnan(value[i])])
-        below = _satisfied(value, known, settings.every_minimum)
+        below = _satisfied(value, known, settings.unsatisfied)
         above = [i for i in everything if i in (*known, *pending) and i not in below]
         out.append(Group(below, above, len(below) / max(len(known), 1)))
     return out
@@ -107,7 +108,8 @@ def _objective(
             order = sorted(evaluated, key=lambda i: (rank[i], -distance[i], i))
     below, found = [], 0
     for i in order:
-        if found == wanted:
+        tied = settings.every_tie and below and objectives[i, 0] == objectives[below[-1], 0]
+        if found >= wanted and not tied:
             break
         below.append(i)
         found += counts[i]
@@ -161,14 +163,14 @@ def reference_point(losses: Any) -> np.ndarray:
     return np.asarray(out)
 
 
-def _satisfied(value: Any, known: list[int], every_minimum: bool) -> list[int]:
+def _satisfied(value: Any, known: list[int], unsatisfied: str) -> list[int]:
     satisfied = [i for i in known if value[i] <= 0]
     measured = [i for i in known if not math.isnan(value[i])]
-    if satisfied or not measured:
+    if satisfied or not measured or unsatisfied == "none":
         return satisfied
     lowest = min(value[i] for i in measured)
     equal = [i for i in measured if value[i] == lowest]
-    return equal if every_minimum else equal[:1]
+    return equal if unsatisfied == "all" else equal[:1]
 
 
 def ages(n: int) -> list[float]:
@@ -186,6 +188,9 @@ def fit(settings: Settings, parameters: Any, rows: Any, merit: list[float] | Non
         prior = 0.5 if has_prior else None
         if settings.kernel == "neighbours":
             return rules.neighbours(positions, prior)
+        if settings.kernel == "normal_reference":
+            least = 1 / n_values if n_values else settings.minimum
+            return rules.normal_reference(positions, len(parameters), minimum=least)
         return rules.scott(positions, prior, minimum=1 / n_values if n_values else settings.minimum)
 
     top = optuna_top if settings.top is None else settings.top

@@ -11,7 +11,7 @@ import pytest
 from conftest import QUICK
 
 import parzax as px
-from parzax.lens.results.result import p_text, size_text
+from parzax.lens.results.texts import p_text, size_text
 
 SPACE = px.Space({name: px.Float(0, 1) for name in ("a", "b", "c", "d")})
 
@@ -118,9 +118,9 @@ def _noisy(seed):
 
 
 def test_what_is_not_above_chance_has_an_interval_that_reaches_0():
-    """In the result, the table and JSON, of 50 logs of 80 rows."""
+    """In the result, the table and JSON, of 25 logs of 80 rows."""
     n_chance = 0
-    for seed in range(50):
+    for seed in range(25):
         result = _noisy(seed)
         chance = result.p_adjusted[0] > 0.05
         n_chance += chance.sum()
@@ -140,7 +140,7 @@ def test_what_is_not_above_chance_has_an_interval_that_reaches_0():
         assert result.above[0].tolist() == (~chance & (share > 0)).tolist()
         intervals = [[x["importance_low"], x["importance_high"]] for x in result.to_dict()["records"]]
         np.testing.assert_array_equal(intervals, result.importance_interval[0])
-    assert n_chance > 80, "the logs must have parameters that are not above chance"
+    assert n_chance > 40, "the logs must have parameters that are not above chance"
     assert "it holds 0 where p is above 0.05" in _noisy(0).text(verbose=True)
 
 

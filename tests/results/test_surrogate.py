@@ -8,13 +8,15 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from conftest import COARSE, QUICK
 
 import parzax as px
 from parzax.lens.results import analysis, surrogates
 from parzax.lens.results.surrogates import SurrogateResult, declare_conditions
 from parzax.status import Status
 
-PROCESS = px.surrogate.GaussianProcess()
+# The one that answers by default, so that all tests share its programs.
+PROCESS = px.surrogate.GaussianProcess(max_rows=surrogates.MOST_ROWS)
 SPACE = px.Space(
     {
         "rate": px.Float(1e-4, 1, log=True),
@@ -39,8 +41,11 @@ def log(x, losses=None, **options):
     return px.Observations.from_arrays(SPACE, x, losses, **options)
 
 
-PROBLEM = px.Problem(lambda _key, x: loss_of(x, jnp), SPACE)
-X = np.asarray(px.optimize(jax.random.key(0), px.tpe(SPACE), PROBLEM, 60).x, float)
+@functools.cache
+def searched():
+    """The 60 rows of a search that learns."""
+    problem = px.Problem(lambda _key, x: loss_of(x, jnp), SPACE)
+    return np.asarray(px.optimize(jax.random.key(0), px.tpe(SPACE), problem, 60).x, float)
 
 
 @pytest.fixture(autouse=True, scope="module")
@@ -55,18 +60,18 @@ def _fewer_draws():
 
 @pytest.fixture(scope="module")
 def answer():
-    return px.cond_ped_anova(log(X))
+    return px.cond_ped_anova(log(searched()))
 
 
 @pytest.fixture(scope="module")
 def rows_alone():
-    return px.cond_ped_anova(log(X), 0.1, surrogate=None, n_resamples=0)
+    return px.cond_ped_anova(log(searched()), 0.1, surrogate=None, n_resamples=0)
 
 
 @pytest.fixture(scope="module")
 def of_accuracy():
     """The same with an objective that is maximised."""
-    accuracy = px.Observations.from_arrays(SPACE, X, 90 - loss_of(X), directions="maximize")
+    accuracy = px.Observations.from_arrays(SPACE, searched(), 90 - loss_of(searched()), directions="maximize")
     return px.cond_ped_anova(accuracy, 0.1)
 
 
@@ -118,7 +123,7 @@ def test_p_values_are_parts_of_the_draws(answer):
 @pytest.mark.parametrize("kind", ["random", "noise", "no extra"])
 def test_auto_reads_the_rows_alone(kind, monkeypatch):
     """Where no search learned, where the surrogate predicts nothing, and without its packages."""
-    x, losses = X, None
+    x, losses = searched(), None
     if kind == "random":
         x = uniform(60, 1)
     elif kind == "noise":
@@ -139,7 +144,7 @@ def test_auto_reads_the_rows_alone(kind, monkeypatch):
 
 def test_a_poor_surrogate_that_was_asked_for():
     losses = np.random.default_rng(0).normal(size=60)
-    result = px.cond_ped_anova(log(X, losses), 0.1, surrogate=PROCESS)
+    result = px.cond_ped_anova(log(searched(), losses), 0.1, surrogate=PROCESS)
     assert (result.status & int(Status.POOR_SURROGATE) != 0).all()
     assert "the surrogate hardly predicts left-out rows" in result.sentences()[2]
 
@@ -158,15 +163,15 @@ def two_objectives(x):
 
 
 REFUSED = {
-    "several seeds": (lambda: log(np.stack([X, X])), {}, "one log, not for several seeds"),
-    "pareto": (lambda: two_objectives(X), {"objective": "pareto"}, "give an objective or weights"),
-    "groups": (lambda: log(X, groups=np.arange(60) // 2), {}, "give one row of each"),
-    "weights": (lambda: log(X, weight=np.arange(60) + 1.0), {}, "repeat the rows instead"),
+    "several seeds": (lambda: log(np.stack([searched(), searched()])), {}, "one log, not for several seeds"),
+    "pareto": (lambda: two_objectives(searched()), {"objective": "pareto"}, "give an objective or weights"),
+    "groups": (lambda: log(searched(), groups=np.arange(60) // 2), {}, "give one row of each"),
+    "weights": (lambda: log(searched(), weight=np.arange(60) + 1.0), {}, "repeat the rows instead"),
     "feasible": (
-        lambda: log(X, constraints=np.zeros((60, 1))), {"rows": "feasible"}, "give rows='all'",
+        lambda: log(searched(), constraints=np.zeros((60, 1))), {"rows": "feasible"}, "give rows='all'",
     ),
-    "parity": (lambda: log(X), {"grid": px.Grid.optuna()}, "give another grid"),
-    "equal": (lambda: log(X, np.zeros(60)), {}, "two different losses"),
+    "parity": (lambda: log(searched()), {"grid": px.Grid.optuna()}, "give another grid"),
+    "equal": (lambda: log(searched(), np.zeros(60)), {}, "two different losses"),
 }  # fmt: skip
 
 
@@ -175,31 +180,37 @@ def test_what_a_surrogate_cannot_answer(kind):
     """It is refused with the remedy, and "auto" reads the rows alone."""
     make, options, remedy = REFUSED[kind]
     with pytest.raises(ValueError, match=f"surrogate: .*{remedy}.*; or read the rows alone, surrogate=None"):
-        px.cond_ped_anova(make(), 0.2, surrogate=px.surrogate.GaussianProcess(), **options)
+        px.cond_ped_anova(make(), 0.2, surrogate=PROCESS, **options)
     assert not isinstance(px.cond_ped_anova(make(), 0.1, n_resamples=0, **options), SurrogateResult)
 
 
 def test_what_is_no_surrogate():
     for wrong in ("yes", 3):
         with pytest.raises(TypeError, match='surrogate must be "auto", None or a parzax'):
-            px.cond_ped_anova(log(X), surrogate=wrong)
+            px.cond_ped_anova(log(searched()), surrogate=wrong)
 
 
 def test_objectives_regions_and_divergences(answer, few_draws):
     """Weights of objectives, a region and the papers' divergence go through the same road."""
     result = px.cond_ped_anova(
-        two_objectives(X), 0.1, region=0.5, objective=[1, 0], divergence=px.divergence.Pearson()
+        two_objectives(searched()),
+        0.1,
+        region=0.5,
+        objective=[1, 0],
+        divergence=px.divergence.Pearson(),
+        grid=COARSE,
     )
     assert isinstance(result, SurrogateResult)
     assert "of the best 50 % of the space" in result.sentences()[1]
     assert result.ranking()[0] == answer.ranking()[0]
 
 
+@pytest.mark.slow
 def test_failed_rows_and_thinning(few_draws):
-    losses = loss_of(X)
+    losses = loss_of(searched())
     losses[40:45] = np.inf
     few = px.surrogate.GaussianProcess(max_rows=40)
-    result = px.cond_ped_anova(log(X, losses), 0.1, surrogate=few)
+    result = px.cond_ped_anova(log(searched(), losses), 0.1, surrogate=few, **QUICK)
     assert len(result.posterior.z) == 40
     n_fitted = int(result.posterior.used.sum())
     assert 30 < n_fitted <= 40
@@ -210,18 +221,18 @@ def test_conditions_that_the_log_implies(answer):
     """A parameter that is recorded in the rows of one choice is active with that choice."""
     recorded = dict(zip(SPACE, SPACE.domains, strict=True)) | {"inside": px.Float(0, 1, when=px.Recorded())}
     space = px.Space(recorded)
-    obs = px.Observations.from_arrays(space, X, loss_of(X))
+    obs = px.Observations.from_arrays(space, searched(), loss_of(searched()))
     assert declare_conditions(obs) == SPACE
     result = px.cond_ped_anova(obs, 0.1)
     np.testing.assert_allclose(result.importance, answer.importance, atol=1e-7)
     assert "inside: taken as [0, 1] if kind = a, which holds in all rows" in result.facts
-    x = X.copy()
+    x = searched().copy()
     x[x[:, 1] == 0, 2] = np.where(np.arange((x[:, 1] == 0).sum()) % 2, np.nan, 0.5)
     unexplained = px.Observations.from_arrays(space, x, loss_of(x))
     assert declare_conditions(unexplained) is None
     with pytest.raises(ValueError, match="give a space with their conditions"):
         px.cond_ped_anova(unexplained, surrogate=PROCESS)
-    always = px.Observations.from_arrays(space, np.nan_to_num(X, nan=0.5), loss_of(X))
+    always = px.Observations.from_arrays(space, np.nan_to_num(searched(), nan=0.5), loss_of(searched()))
     declared = declare_conditions(always)
     assert declared is not None
     assert declared["inside"] == (px.Float(0, 1),)

@@ -184,7 +184,7 @@ class TestPareto:
 
 
 def losses_of(obs, objective):
-    return ranked(obs, objective, None, [], raw=False)[0]
+    return ranked(obs, objective, None, [], px.Grid())[0]
 
 
 class TestCombined:

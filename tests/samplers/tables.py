@@ -204,8 +204,8 @@ FAMILY = {
     "c_tpe of one": (lambda s: px.c_tpe(s, n_constraints=1), 1, 1, oracle.Settings(score="relative")),
     "c_tpe": (lambda s: px.c_tpe(s, n_constraints=2), 1, 2, oracle.Settings(score="relative")),
     "c_tpe, every minimum": (
-        lambda s: adjusted(px.c_tpe, every_minimum=True)(s, n_constraints=2), 1, 2,
-        oracle.Settings(score="relative", every_minimum=True),
+        lambda s: adjusted(px.c_tpe, unsatisfied="all")(s, n_constraints=2), 1, 2,
+        oracle.Settings(score="relative", unsatisfied="all"),
     ),
     "c_tpe, ages": (
         lambda s: adjusted(px.c_tpe, ages=px.ages.Ramp())(s, n_constraints=2), 1, 2,
@@ -227,7 +227,10 @@ FAMILY = {
         lambda s: adjusted(px.c_tpe, share_power=2.5)(s, n_constraints=2), 1, 2,
         oracle.Settings(score="relative", share_power=2.5),
     ),
-    "naive": (lambda s: px.papers.naive_c_tpe(s, n_constraints=2), 1, 2, oracle.Settings(score="naive")),
+    "naive": (
+        lambda s: px.papers.naive_c_tpe(s, n_constraints=2), 1, 2,
+        oracle.Settings(score="naive", unsatisfied="none"),
+    ),
     "linear, strong prior": (
         lambda s: adjusted(px.papers.tpe, gamma=px.gamma.Linear(0.3), prior_weight=3.0, top=1.0)(s), 1, 0,
         oracle.Settings(rule="linear", quantile=0.3, prior_weight=3.0, top=1.0),

@@ -387,8 +387,8 @@ REFUSED: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
      "^lanes must.*0"),
     "a share of True": (lambda: px.gamma.Linear(True), TypeError, "^beta must be a number"),
     "a first front of 1": (lambda: adjusted(px.mo_tpe, first_front=1)(SPACE), TypeError, "^first_front must"),  # pyright: ignore
-    "every_minimum None": (lambda: adjusted(px.c_tpe, every_minimum=None)(SPACE), TypeError,  # pyright: ignore
-     "^every_minimum must be True or False"),
+    "an unsatisfied None": (lambda: adjusted(px.c_tpe, unsatisfied=None)(SPACE), ValueError,  # pyright: ignore
+     "^unsatisfied must be one of 'first', 'all', 'none'"),
     "a split as text": (
         lambda: px.tpe(SPACE, split="sqrt"), TypeError, "^split must be .*AbstractSplit.*'sqrt'"),
     "no sampler": (lambda: px.optimize(KEY, "tpe", PROBLEM, 5), TypeError, "^sampler must be"),
@@ -435,11 +435,11 @@ def test_numpy_scalars_are_numbers():
     numpy_s = {
         "epsilon": np.float32(0.1), "top": np.array(0.8), "prior_weight": np.float64(2),
         "n_startup": np.int64(4), "n_candidates": np.int32(8),
-        "share_power": np.float32(2), "joint": np.True_, "every_minimum": np.True_, "repeats": np.False_,
+        "share_power": np.float32(2), "joint": np.True_, "every_tie": np.True_, "repeats": np.False_,
     }  # fmt: skip
     plain = {
         "epsilon": 0.1, "top": 0.8, "prior_weight": 2.0, "n_startup": 4, "n_candidates": 8,
-        "share_power": 2.0, "joint": True, "every_minimum": True, "repeats": False,
+        "share_power": 2.0, "joint": True, "every_tie": True, "repeats": False,
     }  # fmt: skip
     rules = (px.gamma.Linear(np.float32(0.1)), px.gamma.Linear(0.1))
     found, wanted = (

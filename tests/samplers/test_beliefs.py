@@ -50,8 +50,8 @@ def loss(key, x):
 def told(sampler, n=40):
     """A sampler's state after n random rows."""
     x = np.asarray(SPACE.sample(jax.random.key(5), n), np.float64)
-    losses = [float(loss(None, row)) for row in x]
-    return sampler.tell(sampler.init(n), x, np.array(losses))
+    losses = jax.jit(jax.vmap(loss, (None, 0)))(None, x)
+    return sampler.tell(sampler.init(n), x, np.asarray(losses))
 
 
 def wide_mass(lower, upper):
@@ -106,7 +106,7 @@ def test_density_is_that_of_a_loop(x64):
         plain, believing = px.tpe(SPACE), px.tpe(SPACE, prior=PRIOR)
         state, at = told(plain), np.asarray(SPACE.sample(jax.random.key(6), 50), np.float64)
         basis = plain.smoothing.basis(SPACE, state.x.dtype)
-        points = basis.frame.encode(jnp.asarray(at, state.x.dtype))
+        points = jax.jit(lambda x: basis.frame.encode(x))(jnp.asarray(at, state.x.dtype))
         log_p, found = (
             np.asarray(densities_at(one, state, points), np.float64)[0] for one in (plain, believing)
         )
@@ -117,10 +117,9 @@ def test_density_is_that_of_a_loop(x64):
         # In float32 a place may be in the neighbouring cell.
         np.testing.assert_allclose(found[0], np.log(expected), atol=1e-9 if x64 else 2e-3)
         np.testing.assert_array_equal(found[1], log_p[1])
-        slope = jax.grad(
-            lambda lr: believing.score_of(state, jnp.asarray(at, lr.dtype).at[:, 0].set(lr)).sum()
-        )
-        assert np.isfinite(np.asarray(slope(jnp.asarray(at[:, 0], state.x.dtype)))).all()
+        at = jnp.asarray(at, state.x.dtype)
+        slope = jax.jit(jax.grad(lambda lr: believing.score_of(state, at.at[:, 0].set(lr)).sum()))
+        assert np.isfinite(np.asarray(slope(at[:, 0]))).all()
 
 
 def test_draws_follow_the_density():
@@ -145,7 +144,7 @@ def test_draws_follow_the_density():
 @pytest.mark.parametrize("n_parallel", [1, pytest.param(3, marks=pytest.mark.slow)])
 def test_uniform_belief_changes_nothing(n_parallel):
     """Catches a belief that costs something where it says nothing; also in many runs and in batches."""
-    keys = jax.random.split(jax.random.key(0), 2)
+    keys = jax.random.split(jax.random.key(0), 12)  # as many runs as below, for one program
     other = {"layers": px.prior.Normal(3, 1.5)}
     plain, flat = (px.tpe(SPACE, prior=prior) for prior in (other, FLAT | other))
     assert px.tpe(SPACE, prior=FLAT).prior is None
@@ -233,7 +232,7 @@ def test_invalid_beliefs():
 
 
 def test_adapters():
-    """Catches a study or a session without its beliefs, in the start-up too, and a range that moves away."""
+    """Catches a study without its beliefs, in the start-up too."""
     optuna.logging.set_verbosity(optuna.logging.WARNING)
     believing = functools.partial(px.tpe, prior={**PRIOR, "other": px.prior.Normal(1, 1)})
     sampler = px.adapters.optuna.TPESampler(seed=0, preset=believing, n_startup_trials=8)
@@ -247,12 +246,19 @@ def test_adapters():
     near = [abs(math.log10(trial.params["lr"]) + 3) < 0.8 for trial in study.trials]
     assert sum(near) >= 5
     assert sum(trial.params["opt"] == "sgd" for trial in study.trials) >= 5
-    study.optimize(
-        lambda trial: trial.suggest_float("lr", 0.1, 1, log=True), n_trials=2
-    )  # far from the belief
-    assert study.trials[-1].params["lr"] >= 0.1
     with pytest.raises(TypeError, match=r"'lr' must be px.prior.Normal\(mean, width\)"):
         px.adapters.optuna.TPESampler(preset=functools.partial(px.tpe, prior={"lr": 1e-3}))
+
+
+@pytest.mark.slow
+def test_ranges_that_move_and_sessions():
+    """Catches beliefs about another range than a trial's, and a session without its beliefs."""
+    believing = functools.partial(px.tpe, prior=PRIOR)
+    sampler = px.adapters.optuna.TPESampler(seed=0, preset=believing, n_startup_trials=2)
+    study = optuna.create_study(sampler=sampler)
+    for low in (1e-4, 0.1):  # the second is far from the belief
+        study.optimize(lambda trial, low=low: trial.suggest_float("lr", low, 1, log=True), n_trials=4)
+    assert all(trial.params["lr"] >= 0.1 for trial in study.trials[4:])
     session = px.adapters.Session(
         px.tpe(px.Space({"n": px.Int(0, 10**6)}), prior={"n": px.prior.Normal(5000, 99)})
     )

@@ -226,6 +226,21 @@ def test_a_rule_that_answers_for_each_row():
         alone(stop=lambda sampler, state: None)
 
 
+@pytest.mark.parametrize(
+    ("stop", "remedy"),
+    [
+        (
+            lambda sampler, state: state.count > 3 and state.count < 9,
+            r"Instead of if, and, max write jnp\.where",
+        ),
+        (lambda state: state.count > 3, r"Write def stop\(sampler, state\)"),
+    ],
+)
+def test_a_rule_that_jax_cannot_trace(stop, remedy):
+    with pytest.raises(TypeError, match=rf"\n{remedy}"):
+        alone(stop=stop)
+
+
 # --- watching ------------------------------------------------------------------------------------
 
 

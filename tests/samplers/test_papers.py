@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import scipy.integrate
 from benchmarks.settings import adjusted
+from reference import bandwidth as rules
 from reference import meta as meta_loops
 from reference import mixture
 from reference import tpe as loops
@@ -39,7 +40,7 @@ def test_c_tpe(feasible, double):
     """Scores; while nothing is feasible, all rows at the smallest value of a constraint are below."""
     x = _configurations(40, 1)
     constraints = (x[:, 1] - (3 if feasible else 0))[:, None]
-    settings = loops.Settings(score="relative", every_minimum=True)
+    settings = loops.Settings(score="relative", unsatisfied="all", every_tie=True, kernel="normal_reference")
     wanted = loops.scores(
         settings, SPACE, (x, _losses(x)[:, None], constraints, np.zeros(40, bool)), _configurations(20, 9)
     )
@@ -52,7 +53,7 @@ def test_mo_tpe(double):
     """Scores; the best ceil(0.1 N) rows are below, although the first front is larger."""
     x = _configurations(40, 1)
     losses = np.stack([_losses(x), -x[:, 0] + 0.1 * x[:, 1]], axis=-1)
-    settings = loops.Settings(rule="linear", minimum=0.1, top=0.9)
+    settings = loops.Settings(rule="linear", kernel="normal_reference", top=0.9)
     table = x, losses, np.zeros((40, 0)), np.zeros(40, bool)
     assert len(loops.groups(settings, *table)[0].below) == 4
     wanted = loops.scores(settings, SPACE, table, _configurations(20, 9))
@@ -63,7 +64,7 @@ def _density(rows: np.ndarray, columns: list[int], at: np.ndarray) -> np.ndarray
     """Eq. 17 of arXiv 2212.06751: kernels of the score with top 0.9, no prior."""
 
     def rule(positions, n_values, has_prior):
-        return meta_loops.comparable_scale(positions, n_values)
+        return rules.normal_reference(positions, len(PARAMETERS), minimum=1 / n_values if n_values else 0.01)
 
     parameters = [PARAMETERS[j] for j in columns]
     fitted = mixture.fit(parameters, rows[:, columns], None, rule, 0.9, 0.0)
@@ -82,7 +83,7 @@ def _divergences(rows: np.ndarray) -> list[float]:
     return found
 
 
-@pytest.mark.parametrize("n", [20, 40])
+@pytest.mark.parametrize("n", [pytest.param(20, marks=pytest.mark.slow), 40])
 def test_meta_learn_tpe(n, double):
     """Similarities by Eq. 10, 15 and 17 at the same points, scores by Eq. 8; below 30 rows all are alike."""
     x, others = _configurations(n, 1), [_configurations(50, 2 + i) for i in range(2)]
@@ -106,7 +107,7 @@ def test_meta_learn_tpe(n, double):
     np.testing.assert_allclose(found, wanted, atol=1e-12)
     rows = [(x, _losses(x)), *((y, _losses(y, 0.5 * i)) for i, y in enumerate(others))]
     tables = [Table(y, losses[:, None], np.zeros((len(y), 0)), np.zeros(len(y), bool)) for y, losses in rows]
-    settings = loops.Settings(rule="linear", minimum=0.1, top=0.9)
+    settings = loops.Settings(rule="linear", kernel="normal_reference", top=0.9)
     scores = meta_loops.scores(settings, SPACE, tables, [found], _configurations(20, 9))
     at = jnp.asarray(_configurations(20, 9))
     np.testing.assert_allclose(np.asarray(sampler.score_of(state, at)), scores, atol=1e-12)

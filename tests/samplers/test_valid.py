@@ -55,7 +55,7 @@ def told(rows: str = "all"):
 
 def test_every_suggestion_of_a_run_is_valid():
     """It learns, too: the best valid loss is about 0.57."""
-    trace = px.optimize(KEY, SAMPLERS[True], loss, 200)
+    trace = px.optimize(KEY, SAMPLERS[True], loss, 64)
     assert is_valid(trace.x).all()
     assert trace.best_losses()[-1] < 0.65
 

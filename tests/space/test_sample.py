@@ -87,7 +87,7 @@ def test_samples_are_refused():
         (lambda: px.Ordinal(choices=[1, 2]), "'choices'; did you mean 'values'?"),
         (
             lambda: px.Float(0, 1, bounds=3),
-            "Float has no argument 'bounds'; it has when, low, high, log, step.",
+            "Float has no argument 'bounds'; it has when, low, high, log, step, periodic.",
         ),
     ],
 )

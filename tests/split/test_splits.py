@@ -46,7 +46,7 @@ def test_splits_are_the_loops(kind):
             np.testing.assert_array_equal(got, expected)
 
 
-_constraint_split = jax.jit(constraint_split, static_argnames="every_minimum")
+_constraint_split = jax.jit(constraint_split, static_argnames="unsatisfied")
 
 
 @pytest.mark.parametrize(
@@ -67,7 +67,8 @@ def test_constraint_split(value, present, expected):
 
 def test_every_minimum_as_the_papers_text_has_it():
     value, present = jnp.array([2.0, 1.0, 1.0, np.nan]), jnp.ones(4, bool)
-    assert _constraint_split(value, present, every_minimum=True).tolist() == [False, True, True, False]
+    assert _constraint_split(value, present, unsatisfied="all").tolist() == [False, True, True, False]
+    assert not _constraint_split(value, present, unsatisfied="none").any()
 
 
 def test_counts(x64):

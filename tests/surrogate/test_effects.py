@@ -23,7 +23,7 @@ SPACE = px.Space(
 )
 KEY = jax.random.key(0)
 N_ROWS = 80
-FEW = {"n_draws": 2, "n_points": 16, "n_values": 4}
+FEW = {"n_draws": 12, "n_points": 64}
 
 
 def loss(lr, gate, depth):
@@ -39,7 +39,7 @@ def posterior():
 
 @pytest.fixture(scope="module")
 def found(posterior):
-    return surrogate.effects(KEY, posterior, n_draws=12, n_points=64)
+    return surrogate.effects(KEY, posterior, **FEW)
 
 
 # The mean over the depths that the gate makes active: (1 + 0 + 1 + 4 + 9) / 2 / 5.
@@ -110,6 +110,7 @@ def test_a_surface(posterior):
     assert np.isnan(surrogate.surface(KEY, posterior, (2, 4), **few)).all()
 
 
+@pytest.mark.slow
 def test_a_parameter_with_two_domains_has_a_curve_for_each():
     gate = px.Float(0, 1)
     low, high = px.Float(-7, -2, when=px.Between("c", high=0.5)), px.Float(2, 7, when=px.Between("c", 0.5))
@@ -122,23 +123,19 @@ def test_a_parameter_with_two_domains_has_a_curve_for_each():
     np.testing.assert_allclose(effects.losses[:, 1:].mean(axis=0), np.abs(effects.values[1:]), atol=0.6)
 
 
-def test_jax_arrays_and_batches(posterior):
-    x = np.asarray(SPACE.sample(KEY, 30), np.float64)
-    losses = loss(*x[:, :3].T)
-
-    def of_log(scale):
-        fit = surrogate.GaussianProcess().fit(SPACE, jnp.asarray(x, scale.dtype), scale * losses)
-        return surrogate.effects(KEY, fit, **FEW)
-
+def test_jax_arrays_and_batches(posterior, found):
+    x = np.asarray(SPACE.sample(KEY, N_ROWS), np.float64)
+    tenfold = surrogate.GaussianProcess().fit(SPACE, x, 10 * loss(*x[:, :3].T))
+    both = jax.tree.map(lambda *a: np.stack(a), posterior, tenfold)
+    few = {"n_draws": 2, "n_points": 16, "n_values": 4}
     with jax.enable_x64(True):
-        worth = jax.jit(jax.vmap(of_log))(jnp.array([1.0, 10.0])).worth
+        worth = jax.jit(jax.vmap(lambda fit: surrogate.effects(KEY, fit, **few).worth))(both)
     assert isinstance(worth, jax.Array)
     np.testing.assert_allclose(worth[1], 10 * np.asarray(worth[0]), rtol=1e-3, atol=1e-3)
-    host = surrogate.effects(KEY, posterior, **FEW)
     with jax.enable_x64(True):
         on_device = jax.tree.map(jnp.asarray, posterior)
         device = surrogate.effects(KEY, on_device, **FEW)
-    chex.assert_trees_all_close(host, jax.tree.map(np.asarray, device), rtol=1e-6, atol=1e-9)
+    chex.assert_trees_all_close(found, jax.tree.map(np.asarray, device), rtol=1e-6, atol=1e-9)
 
 
 @pytest.mark.slow

@@ -37,13 +37,14 @@ def test_a_function_as_its_rows():
 
 
 def test_a_batch_of_functions():
+    @jax.jit
     def shares(weight):
         return px.importance.of_function(
             jax.random.key(0), SPACE, lambda x: loss(x) + weight * x[3], 0.1
         ).importance[0]
 
     weights = jnp.array([0.0, 0.05, 9.0])
-    batch = jax.jit(jax.vmap(shares))(weights)
+    batch = jax.vmap(shares)(weights)
     np.testing.assert_allclose(batch, jnp.stack([shares(w) for w in weights]), rtol=1e-5, atol=1e-6)
     assert batch[0, 3] < 0.02 < batch[1, 3] < batch[2, 3]
 

@@ -27,7 +27,7 @@ import parzax as px
 from benchmarks.studies.papers import data, runs
 from benchmarks.studies.papers.rows import counts, lost, page_table, pictures, read_verdicts, write_verdicts
 
-PAPERS = ("cond_ped_anova", "c_tpe", "meta_learn_tpe")
+PAPERS = ("cond_ped_anova", "c_tpe", "meta_learn_tpe", "further")
 PAGES = Path(__file__).parents[3] / "docs" / "studies" / "papers"
 
 

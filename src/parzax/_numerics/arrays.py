@@ -28,6 +28,21 @@ def capacity(n: int) -> int:
     return next((size for size in (64, 256, 1024, 4096) if n <= size), 1 << (n - 1).bit_length())
 
 
+@jax.custom_batching.custom_vmap
+def somewhere(flag: Bool[Array, ""]) -> Bool[Array, ""]:
+    """The flag itself; under `jax.vmap` whether it is set for any member of the batch, one flag for all.
+
+    `jax.lax.cond` of it skips work that no member needs, while of the flag itself both branches are computed.
+    So the work must change nothing for members whose flag is not set.
+    """
+    return flag
+
+
+@somewhere.def_vmap
+def _somewhere_in_batch(_: int, is_batched: list[bool], flag: Bool[Array, " b"]) -> tuple[Array, bool]:
+    return somewhere(flag.any(axis=0) if is_batched[0] else flag), False
+
+
 def total(counts: Shaped[Array, " g"]) -> Shaped[Array, ""]:
     """Sum of counts in the dtype of the counts; NumPy's promotion to int64 would halve the speed."""
     return counts.sum(dtype=counts.dtype)

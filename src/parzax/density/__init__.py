@@ -1,5 +1,6 @@
 """Mixtures of kernels as densities: `ParzenEstimator` for users, `Smoothing` for the groups of a sampler."""
 
+from parzax.density.bootstrap import resample as resample
 from parzax.density.estimator import ParzenEstimator as ParzenEstimator
 from parzax.density.information import Estimate as Estimate
 from parzax.density.information import entropy as entropy

@@ -21,7 +21,9 @@ def mode(basis: Basis, mixture: Mixture) -> tuple[Float[Array, " d"], Float[Arra
     Each row is a start. Its continuous coordinates move by steps that grow while the slope keeps its sign
     and shrink when it changes (Rprop); its discrete values stay.
     """
-    rows, moves = mixture.rows, basis.frame.on_continuum(mixture.rows)
+    # Rows of a conditional or marginal density may be in regimes that its space does not have there.
+    rows = basis.frame.encode(basis.frame.decode(mixture.rows))
+    moves = basis.frame.on_continuum(rows)
 
     def log_prob(unit: Float[Array, "n d"]) -> Float[Array, " n"]:
         return mixture.log_prob(basis, replace(rows, unit=unit))
@@ -30,7 +32,7 @@ def mode(basis: Basis, mixture: Mixture) -> tuple[Float[Array, " d"], Float[Arra
         unit, step, slope = carry
         new = jnp.where(moves, jax.grad(lambda unit: log_prob(unit).sum())(unit), 0)
         step = step * jnp.where(new * slope > 0, 1.2, jnp.where(new * slope < 0, 0.5, 1)).astype(step.dtype)
-        return (jnp.clip(unit + step * jnp.sign(new), 0, 1), step, new), None
+        return (basis.onto_axes(rows, unit + step * jnp.sign(new)), step, new), None
 
     start = rows.unit, 0.1 * mixture.scale, jnp.zeros_like(rows.unit)
     (unit, _, _), _ = jax.lax.scan(ascend, start, length=_N_STEPS)

@@ -10,12 +10,13 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.tree_util import register_dataclass
-from jaxtyping import Bool, Float, Int, Shaped
+from jaxtyping import Array, Bool, Float, Int, Shaped
 
 from parzax import _checks
 from parzax._numerics import to_device
 from parzax._numerics.logsumexp import ANCHORED_RANGE
-from parzax.kernels import AbstractKernel, AitchisonAitken, TruncatedNormal
+from parzax.kernels import AbstractKernel, AitchisonAitken, TruncatedNormal, WrappedNormal
+from parzax.kernels.open_normal import OPEN
 from parzax.space import Categorical, Cells, Domain, Frame, Points, Recorded, Space
 from parzax.space.frame import axis_shape, stack_axes
 
@@ -53,6 +54,11 @@ class Regimes:
         equal = self.axis is not None and self.axis.step is not None and not self.axis.log
         return self.family is TruncatedNormal and equal
 
+    @property
+    def is_open(self) -> bool:
+        """Whether the axes have no end, or one end."""
+        return self.family.ends != (0.0, 1.0)
+
     def columns(self, x: Shaped[Any, "n d"]) -> Shaped[Any, "k n"]:
         """Columns of the k regimes, taken from the columns of the d parameters."""
         return x.T[self.parameter]
@@ -85,6 +91,14 @@ class Basis:
         """This basis for points that may leave parameters out, so that no regime always applies."""
         return replace(self, parts=tuple(replace(part, n_always=0) for part in self.parts))
 
+    def onto_axes(self, at: Points, unit: Float[Array, "n d"]) -> Float[Array, "n d"]:
+        """Coordinates of points, brought back to the axes of their regimes: around a circle, or to an end."""
+        for part in self.groups:
+            place = part.columns(unit)
+            back = place - jnp.floor(place) if part.family.periodic else jnp.clip(place, *part.family.ends)
+            unit = unit.at[:, part.parameter].add(jnp.where(part.here(at), back - place, 0).T)
+        return unit
+
     @property
     def n_parameters(self) -> int:
         """d, the number of parameters of the space."""
@@ -107,7 +121,7 @@ def basis_of(space: Space, dtype: Any, families: Families = (), smallest: float 
     """
     for slot in space.slots:
         name = space.names[slot.parameter]
-        if any(isinstance(condition, Recorded) for condition in slot.domain.conditions):
+        if Recorded() in slot.domain.conditions:
             raise ValueError(
                 f"space: {name!r} is active where the log says so (Recorded), so a density cannot know when; "
                 "give it conditions (In, Between), or leave it out."
@@ -155,7 +169,7 @@ def loses_digits(dtype: Any, n_continuous: int, smallest: float | None) -> bool:
 
 def _peak(space: Space, smallest: float | None) -> float:
     """Upper bound on log(kernel / wide kernel), to which each numeric factor adds log(1 / scale) + 1/2."""
-    peak = 0.0
+    peak = math.inf if any(slot.domain.axis.is_open for slot in space.slots) else 0.0
     for domains in space.domains:
         widths = [
             axis.narrowest() if isinstance(axis, Cells) else smallest for axis in (d.axis for d in domains)
@@ -166,13 +180,15 @@ def _peak(space: Space, smallest: float | None) -> float:
     return peak
 
 
-def on_device(basis: Basis, *values: Any) -> Basis:
+def on_device(basis: Basis, *values: Any, permitted: Bool[Array, " s"] | None = None) -> Basis:
     """The basis for a call with these values: it keeps its NumPy leaves if some are traced.
 
-    Else its arrays are on the default device; only the first call transfers them.
+    Else its arrays are on the default device; only the first call transfers them. ``permitted`` is for its
+    frame.
     """
     config: Any = jax.config
-    return basis if _checks.is_traced(*values) else _device_copy(basis, config.jax_default_device)
+    basis = basis if _checks.is_traced(*values) else _device_copy(basis, config.jax_default_device)
+    return basis if permitted is None else replace(basis, frame=replace(basis.frame, permitted=permitted))
 
 
 @lru_cache(maxsize=256)
@@ -197,7 +213,9 @@ def families_of(space: Space, kernels: Mapping[str, type[AbstractKernel]] | None
 
 def usual_family(domain: Domain) -> type[AbstractKernel]:
     """The default kernel family of a domain."""
-    return AitchisonAitken if isinstance(domain, Categorical) else TruncatedNormal
+    if isinstance(domain, Categorical):
+        return AitchisonAitken
+    return WrappedNormal if domain.is_circle else OPEN.get(domain.axis.ends, TruncatedNormal)
 
 
 def check_name(argument: str, name: Any, space: Space) -> None:

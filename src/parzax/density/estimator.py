@@ -9,9 +9,10 @@ from typing import Any, Literal
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float, Int
+from jaxtyping import Array, Bool, Float, Int
 
 from parzax import _checks, _html
+from parzax._compile import compiled
 from parzax._numerics import weighted_logsumexp
 from parzax._words import plural
 from parzax.density import ascent, events, fitting, restriction, rows, univariate, widths
@@ -27,6 +28,7 @@ from parzax.space import Categorical, Points, Space
 from parzax.status import Status, describe
 
 Measure = Literal["native", "unit"]
+_prepared = compiled(Mixture.prepared)
 # In float32 up to this many pairs of a point and a kernel are evaluated one by one: a product loses digits.
 _FEW_PAIRS = 1 << 14
 
@@ -40,7 +42,9 @@ class ParzenEstimator:
     ("Algorithms for hyper-parameter optimization", Bergstra et al. 2011; arXiv 2304.11127). A continuous
     parameter has normal kernels truncated to its domain, on the log axis if it is a log parameter. A stepped
     or ordinal parameter has the masses of these kernels in the cells of its values. A categorical parameter
-    has Aitchison-Aitken kernels.
+    has Aitchison-Aitken kernels. On a circle kernels are wrapped and the prior is uniform. On an open axis
+    kernels are truncated at the finite bound, if there is one, and the prior is a normal around the middle of
+    the rows' quartiles, with twice their distance as its scale.
 
     In a conditional space the values of a parameter's parents choose its regime or make it inactive. The
     factor of the parameter is the row's kernel if the row is in the same regime, the prior of the regime if
@@ -58,6 +62,7 @@ class ParzenEstimator:
             `conditional`, IMPOSSIBLE_EVENT.
         families: kernel classes other than the defaults, by parameter name; static.
         smallest: lower bound on bandwidths of continuous parameters, None if it is unknown; static.
+        permitted: which domains can apply given arrays of values, after `conditional`; None is all.
     """
 
     mixture: Mixture
@@ -65,6 +70,7 @@ class ParzenEstimator:
     space: Space = field(metadata={"static": True})
     families: Families = field(metadata={"static": True})
     smallest: float | None = field(metadata={"static": True})
+    permitted: Bool[Array, " s"] | None = None
 
     @classmethod
     def fit(
@@ -163,6 +169,10 @@ class ParzenEstimator:
         """The arrays of the space that densities at many points need."""
         return basis_of(self.space, self.scale.dtype, self.families, self.smallest)
 
+    def arrays(self, *values: Any) -> Basis:
+        """`basis` for a call with these values, with the domains that given values allow."""
+        return on_device(self.basis, self, *values, permitted=self.permitted)
+
     def log_prob(self, x: Any, measure: Measure = "native") -> Float[Array, "..."]:
         """log density of configurations.
 
@@ -179,18 +189,18 @@ class ParzenEstimator:
         _checks.one_of("measure", measure, ("native", "unit"))
         self._check()
         x, shape = rows.configurations(self.space, x)
-        values = self, x
-        basis = on_device(self.basis, *values)
+        basis = self.arrays(x)
         # A symbolic number of points counts as many.
         few = isinstance(x.shape[0], int) and x.shape[0] * self.scale.shape[0] <= _FEW_PAIRS
         if few and self.scale.dtype.itemsize <= 4:
             basis = replace(basis, pairwise=True)
         log_prob = partial(rows.log_prob_at, basis, self.mixture, measure == "native")
-        if isinstance(x, np.ndarray) and not _checks.is_traced(self):
+        if isinstance(x, np.ndarray) and self.permitted is None and not _checks.is_traced(self):
             return rows.in_buckets(log_prob, self.space, x, self.scale.dtype).reshape(shape)
         # JAX values are compared with bounds rounded to the dtype of x.
         x = jnp.asarray(x)
-        return log_prob((on_device(basis_of(self.space, x.dtype), *values).frame, x)).reshape(shape)
+        frame = on_device(basis_of(self.space, x.dtype), self, x, permitted=self.permitted).frame
+        return log_prob((frame, x)).reshape(shape)
 
     def prob(self, x: Any, measure: Measure = "native") -> Float[Array, "..."]:
         """Density of configurations: exp of `log_prob`, 0 outside the space."""
@@ -203,7 +213,7 @@ class ParzenEstimator:
         and some coefficients of each row.
         """
         self._check()
-        return replace(self, mixture=jax.jit(Mixture.prepared)(self.mixture, on_device(self.basis, self)))
+        return replace(self, mixture=_prepared(self.mixture, self.arrays()))
 
     def adapted(self, sensitivity: Any = 0.5) -> "ParzenEstimator":
         """The same rows with wider kernels where rows are sparse, and narrower ones where they are dense.
@@ -213,7 +223,7 @@ class ParzenEstimator:
         of 0 changes nothing.
         """
         self._check()
-        basis, sensitivity = on_device(self.basis, self), jnp.asarray(sensitivity, self.scale.dtype)
+        basis, sensitivity = self.arrays(), jnp.asarray(sensitivity, self.scale.dtype)
         return replace(self, mixture=widths.adapted(basis, self.mixture, sensitivity), smallest=None)
 
     def tuned(self) -> "ParzenEstimator":
@@ -224,7 +234,7 @@ class ParzenEstimator:
         treat the factor as a constant.
         """
         self._check()
-        return replace(self, mixture=widths.tuned(on_device(self.basis, self), self.mixture), smallest=None)
+        return replace(self, mixture=widths.tuned(self.arrays(), self.mixture), smallest=None)
 
     def marginal(self, *names: str) -> "ParzenEstimator":
         """The joint density of the named parameters, all others integrated out.
@@ -234,7 +244,7 @@ class ParzenEstimator:
         to 1.
         """
         self._check()
-        return self._restricted(*restriction.marginal(self.space, self.mixture, names))
+        return self._restricted(*restriction.marginal(self.space, self.mixture, self.permitted, names))
 
     def conditional(self, values: Mapping[str, Any]) -> "ParzenEstimator":
         """The density of the other parameters, given the values of some.
@@ -245,24 +255,38 @@ class ParzenEstimator:
         Args:
             values: name -> native value (choice or code of a category; NaN or None = inactive). The parents
                 of a given parameter must be given too. A new value of the same parameters compiles nothing.
-                The value of a parameter on which no other one depends may be traced, and so batched by
-                `jax.vmap`: a code of a category, not NaN. One outside its domain sets IMPOSSIBLE_EVENT.
+                An array (n,) of values gives a batch of n densities, for `jax.vmap`. Values may be traced:
+                numbers, and codes of categories. Where parameters depend on an array, or on a traced value,
+                all of them keep their columns, and are NaN where they are inactive.
+
+        Returns:
+            A density, or a batch. Where the values have no density, it is 0 everywhere and the status has
+            IMPOSSIBLE_EVENT; so too for a traced value outside its domain.
 
         Raises:
             ValueError: unknown names, values outside their domains, a missing parent, or no parameter left.
+
+        >>> import jax, numpy as np, parzax as px
+        >>> space = px.Space({"x": px.Float(0, 1), "y": px.Float(0, 1)})
+        >>> pe = px.ParzenEstimator.fit(space, np.array([[0.2, 0.1], [0.7, 0.9]]))
+        >>> y = np.array([0.9])
+        >>> prob = jax.vmap(lambda x: pe.conditional({"x": x}).prob(y))(np.array([0.2, 0.5, 0.7]))
+        >>> print(np.asarray(prob).round(2))
+        [0.27 1.43 1.99]
         """
         self._check()
-        fitted = self.mixture, self.status, self.families
-        space, mixture, status = restriction.conditional(self.space, *fitted, values)
-        return replace(self._restricted(space, mixture), status=status)
+        fitted = self.mixture, self.status, self.permitted
+        space, rest = restriction.conditional(self.space, fitted, self.families, values)
+        mixture, status, permitted = rest
+        return replace(self._restricted(space, mixture, permitted), status=status)
 
     def mass(self, values: Mapping[str, Any]) -> Float[Array, ""]:
         """Probability that parameters have values in a box; exact.
 
         Args:
             values: name -> a range (low, high) with both ends, a value (choice of a category), a list of
-                values, or None for an inactive parameter. Other conditional parameters of the box must be
-                active.
+                values, or None for an inactive parameter. On a circle low may exceed high, as in (22, 4) for
+                hours. Other conditional parameters of the box must be active.
 
         Raises:
             ValueError: an unknown name or choice; too many parameters whose conditions depend on each other;
@@ -308,10 +332,15 @@ class ParzenEstimator:
     def moments(self) -> tuple[Float[Array, ""], Float[Array, ""]]:
         """Mean and variance of a density of one number, by quadrature.
 
+        On a circle these are the direction of the mean vector E[exp(2 pi i u)], and the variance that a
+        wrapped normal with the same mean vector has before it is wrapped (infinite if it is uniform).
+
         Raises:
             ValueError: several parameters, a category, or more than 2^18 values.
         """
         nodes = quadrature(self.space, self.scale.dtype)
+        if nodes is None and len(self.space) == 1:
+            raise ValueError(f"moments need bounds and few values ({self.space!r}); use those of draws.")
         return self._of_number(univariate.moments, nodes)
 
     def mode(self) -> Float[Array, " d"]:
@@ -320,7 +349,7 @@ class ParzenEstimator:
         Discrete values are those of a row. NaN without rows.
         """
         self._check()
-        return ascent.mode(on_device(self.basis, self), self.mixture)[0]
+        return ascent.mode(self.arrays(), self.mixture)[0]
 
     def sample(
         self, key: jax.Array, shape: tuple[int, ...] | int = (), *, joint: bool = True
@@ -338,7 +367,7 @@ class ParzenEstimator:
         if any(isinstance(n, bool) or not isinstance(n, (int, np.integer)) or n < 0 for n in shape):
             raise ValueError(f"shape must consist of integers of at least 0, got {shape!r}.")
         self.space.check_dtype(self.scale.dtype, native=True)
-        basis = on_device(self.basis, self, key)
+        basis = self.arrays(key)
         mixture = replace(self.mixture, joint=_checks.flag("joint", joint))
         drawn = rows.draws(basis, mixture, key, math.prod(shape))
         return drawn.reshape(*shape, len(self.space))
@@ -370,8 +399,7 @@ class ParzenEstimator:
                 "the masses of this estimator's prior= are not defined; count draws of sample(key, n)."
             )
         part = self.marginal(*event)
-        basis = on_device(part.basis, self)
-        return events.log_masses(part.space, basis, part.mixture, event), part
+        return events.log_masses(part.space, part.arrays(), part.mixture, event), part
 
     def _of_number(self, function: Callable[..., Any], given: Any) -> Any:
         """function(basis, mixture, given) for a density of one number."""
@@ -381,16 +409,18 @@ class ParzenEstimator:
             raise ValueError(
                 f"this needs a density of one number; use univariate(name) of {self.space.names}."
             )
-        return function(on_device(self.basis, self, given), self.mixture, given)
+        return function(self.arrays(given), self.mixture, given)
 
     def _of_values(self, function: Callable[..., Array], x: Any) -> Float[Array, "..."]:
         """The same for an array of values of any shape."""
         return self._of_number(function, jnp.asarray(x, self.scale.dtype).ravel()).reshape(x.shape)
 
-    def _restricted(self, space: Space, mixture: Mixture) -> "ParzenEstimator":
-        """This estimator with a smaller space and the mixture over it."""
+    def _restricted(
+        self, space: Space, mixture: Mixture, permitted: Bool[Array, "*j s"] | None = None
+    ) -> "ParzenEstimator":
+        """This estimator with a smaller space, the mixture over it, and which of its domains can apply."""
         families = tuple(item for item in self.families if item[0] in space)
-        return replace(self, space=space, mixture=mixture, families=families)
+        return replace(self, space=space, mixture=mixture, families=families, permitted=permitted)
 
     def _check(self) -> None:
         """Raise ValueError for a batch, and for a float64 estimator while JAX computes in float32."""

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float, Int
+from jaxtyping import Array, Bool, Float, Int
 
 from parzax import _checks
 from parzax._compile import compiled
@@ -21,14 +21,14 @@ from parzax._numerics import weighted_logsumexp
 from parzax.density.basis import Basis, check_name
 from parzax.density.log_kernels import finite, kernels_of
 from parzax.density.mixture import Mixture
-from parzax.space import INACTIVE, Categorical, Domain, In, Space
+from parzax.space import INACTIVE, Categorical, Domain, Frame, In, Space
 
 # Largest number of combinations of pieces of parameters that depend on each other.
 _MOST_COMBINATIONS = 1 << 14
 
 
 class Range(NamedTuple):
-    """Both ends are inside."""
+    """Both ends are inside. On a circle ``low`` may be above ``high``: the range goes across the seam."""
 
     low: float
     high: float
@@ -74,13 +74,16 @@ def log_masses(
     ``space`` has the parameters of the event and all that they depend on, and no others.
     """
     pieces: list[tuple[float, ...]] = [(0, 0.0, 1.0)]  # the first stands for inactive parameters
+    frame = basis.frame
     of_name: dict[str, list[tuple[int, int, float]]] = {}  # number of the piece, regime, and a value in it
     for name in space.names:
         of_name[name] = []
         for regime, value, *piece in _pieces(space, name, event):
             of_name[name].append((len(pieces) if piece else 0, regime, value))
             pieces += [tuple(piece)] if piece else []
-    combined = [_combinations(space, {name: of_name[name] for name in each}) for each in _components(space)]
+    combined = [
+        _combinations(space, frame, {name: of_name[name] for name in each}) for each in _components(space)
+    ]
     slot, lower, upper = np.array(pieces).T
     arrays = Pieces(
         slot.astype(np.int32), *(x.astype(mixture.scale.dtype) for x in (lower, upper, upper - lower))
@@ -90,7 +93,7 @@ def log_masses(
 
 @compiled
 def _summed(
-    basis: Basis, mixture: Mixture, pieces: Pieces, combined: list[Int[Any, "c k"]]
+    basis: Basis, mixture: Mixture, pieces: Pieces, combined: list[tuple[Int[Any, "c k"], Bool[Any, " c"]]]
 ) -> Float[Array, " n1"]:
     """Sum over combinations of products of masses, multiplied over the lists of combinations."""
     rows, scale = mixture.kernels()
@@ -104,9 +107,9 @@ def _summed(
         is_here = here.any(axis=1) & (jnp.arange(len(masses)) > 0)
         masses = jnp.where(is_here[:, None], finite(logs, basis.n_slots), masses)
     total = jnp.zeros(len(rows), scale.dtype)
-    for each in combined:
-        logs = masses[each].sum(axis=1)
-        total = total + weighted_logsumexp(logs.T, jnp.ones(len(each), scale.dtype))
+    for each, possible in combined:
+        logs = weighted_logsumexp(masses[each].sum(axis=1).T, possible.astype(scale.dtype))
+        total = total + finite(logs, basis.n_slots)
     return total
 
 
@@ -144,6 +147,9 @@ def _pieces(space: Space, name: str, event: Mapping[str, Wanted]) -> Iterator[tu
 def _keys(within: Range, domain: Domain) -> list[tuple[float, float]]:
     """Keys (`parzax.space.conditions`) of the values of a domain in a range."""
     axis: Any = domain.axis
+    if within.low > within.high and domain.is_circle:
+        parts = within._replace(high=math.inf), within._replace(low=-math.inf)
+        return [keys for part in parts for keys in _keys(part, domain)]
     ends = np.clip(np.array(within, np.float64), *domain.ends())
     if within.low > ends[1] or within.high < ends[0]:
         return []
@@ -165,14 +171,22 @@ def _components(space: Space) -> list[tuple[str, ...]]:
     return [tuple(name for name in space.names if name in group) for group in groups]
 
 
-def _combinations(space: Space, pieces: Mapping[str, list[tuple[int, int, float]]]) -> Int[Any, "c k"]:
-    """Numbers of the pieces in each combination that the conditions of the space allow."""
+def _combinations(
+    space: Space, frame: Frame, pieces: Mapping[str, list[tuple[int, int, float]]]
+) -> tuple[Int[Any, "c k"], Bool[Any, " c"]]:
+    """Numbers of the pieces in each combination, and which combinations the conditions allow.
+
+    The others are left out, unless given values decide on them.
+    """
     if math.prod(map(len, pieces.values())) > _MOST_COMBINATIONS:
         raise ValueError(f"values: {', '.join(pieces)} have too many combinations; estimate from draws.")
     columns = [space.index(name) for name in pieces]
     combined = np.array(list(product(*pieces.values())), np.float64).reshape(-1, len(columns), 3)
     x = np.full((len(combined), len(space)), np.nan)
     x[:, columns] = combined[..., 2]
-    at = space.frame().encode(x)
-    possible = ((at.regime[:, columns] == combined[..., 1]) & at.valid[:, columns]).all(axis=1)
-    return combined[possible, :, 0].astype(np.int32)
+    numbers, regimes = combined[..., 0].astype(np.int32), combined[..., 1].astype(np.int32)
+    on_host = frame.permitted is None
+    at = space.frame().encode(x) if on_host else frame.encode(jnp.asarray(x, jnp.result_type(float)))
+    columns = np.array(columns)
+    possible = ((at.regime[:, columns] == regimes) & at.valid[:, columns]).all(axis=1)
+    return (numbers[possible], possible[possible]) if on_host else (numbers, possible)

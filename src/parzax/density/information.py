@@ -7,7 +7,6 @@ draws do not move with the parameters of a density, but their weights do: deriva
 """
 
 from collections.abc import Callable
-from functools import partial
 from typing import NamedTuple
 
 import jax
@@ -16,7 +15,7 @@ import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from parzax import _checks
-from parzax.density.basis import on_device
+from parzax._mesh import jit_on_meshes
 from parzax.density.estimator import ParzenEstimator
 from parzax.density.quadrature import quadrature
 from parzax.density.restriction import with_ancestors
@@ -32,7 +31,7 @@ class Estimate(NamedTuple):
     standard_error: Float[Array, ""]
 
 
-@partial(jax.jit, static_argnames=("n", "rows"))
+@jit_on_meshes("n", "rows")
 def entropy(key: PRNGKeyArray, p: ParzenEstimator, *, n: int = 4096, rows: bool = False) -> Estimate:
     """Entropy of a density, - E_p[log p], in the native units of its continuous parameters.
 
@@ -45,7 +44,7 @@ def entropy(key: PRNGKeyArray, p: ParzenEstimator, *, n: int = 4096, rows: bool 
             from it to p.
     """
     log_p = _left_out(p) if rows else _log_prob(p)
-    basis = on_device(p.basis)
+    basis = p.arrays()
 
     def integrand(at: Points) -> Float[Array, " j"]:
         return -log_p(at) - basis.frame.log_jacobian(at)
@@ -53,7 +52,7 @@ def entropy(key: PRNGKeyArray, p: ParzenEstimator, *, n: int = 4096, rows: bool 
     return _mean_over_rows(p, integrand) if rows else _mean(key, (p,), integrand, n)
 
 
-@partial(jax.jit, static_argnames=("n", "rows"))
+@jit_on_meshes("n", "rows")
 def kl(
     key: PRNGKeyArray, p: ParzenEstimator, q: ParzenEstimator, *, n: int = 4096, rows: bool = False
 ) -> Estimate:
@@ -78,7 +77,7 @@ def kl(
     return _mean_over_rows(p, integrand) if rows else _mean(key, (p,), integrand, n)
 
 
-@partial(jax.jit, static_argnames="n")
+@jit_on_meshes("n")
 def jensen_shannon(key: PRNGKeyArray, p: ParzenEstimator, q: ParzenEstimator, *, n: int = 4096) -> Estimate:
     """Jensen-Shannon divergence, the mean of D(p || m) and D(q || m) for m = (p + q) / 2; at most log 2.
 
@@ -92,7 +91,7 @@ def jensen_shannon(key: PRNGKeyArray, p: ParzenEstimator, q: ParzenEstimator, *,
     return _between(key, p, q, integrand, n)
 
 
-@partial(jax.jit, static_argnames="n")
+@jit_on_meshes("n")
 def total_variation(key: PRNGKeyArray, p: ParzenEstimator, q: ParzenEstimator, *, n: int = 4096) -> Estimate:
     """Total variation, half the integral of |p - q|; at most 1.
 
@@ -101,7 +100,7 @@ def total_variation(key: PRNGKeyArray, p: ParzenEstimator, q: ParzenEstimator, *
     return _between(key, p, q, lambda log_p, log_q: 0.5 * jnp.abs(jnp.exp(log_p) - jnp.exp(log_q)), n)
 
 
-@partial(jax.jit, static_argnames="n")
+@jit_on_meshes("n")
 def pearson(key: PRNGKeyArray, p: ParzenEstimator, q: ParzenEstimator, *, n: int = 4096) -> Estimate:
     """Pearson divergence, the integral of (p / q - 1)^2 q (PED-ANOVA, arXiv 2304.10255, Eq. 6).
 
@@ -115,7 +114,7 @@ def pearson(key: PRNGKeyArray, p: ParzenEstimator, q: ParzenEstimator, *, n: int
     return _between(key, p, q, integrand, n)
 
 
-@partial(jax.jit, static_argnames=("a", "b", "n", "rows"))
+@jit_on_meshes("a", "b", "n", "rows")
 def mutual_information(
     key: PRNGKeyArray,
     p: ParzenEstimator,
@@ -163,12 +162,12 @@ def _on_same_space(p: ParzenEstimator, q: ParzenEstimator) -> ParzenEstimator:
 
 def _log_prob(p: ParzenEstimator) -> LogDensity:
     """log density in unit coordinates."""
-    return lambda at: p.mixture.log_prob(on_device(p.basis), at)
+    return lambda at: p.mixture.log_prob(p.arrays(), at)
 
 
 def _left_out(p: ParzenEstimator) -> LogDensity:
     """log density at each of the rows of p, from the other rows."""
-    return lambda at: p.mixture.left_out(on_device(p.basis), at)
+    return lambda at: p.mixture.left_out(p.arrays(), at)
 
 
 def _between(
@@ -205,7 +204,7 @@ def _mean(
             means.append(jnp.where(weight > 0, weight * integrand(at), 0).sum())
             variances.append(jnp.zeros((), dtype))
             continue
-        at = jax.lax.stop_gradient(p.mixture.sample(of_draws, on_device(p.basis), n // len(densities)))
+        at = jax.lax.stop_gradient(p.mixture.sample(of_draws, p.arrays(), n // len(densities)))
         log_p = _log_prob(p)(at)
         terms = integrand(at) * jnp.exp(log_p - jax.lax.stop_gradient(log_p))
         means.append(terms.mean())

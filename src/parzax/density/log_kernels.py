@@ -22,6 +22,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 
 from parzax._numerics.lattice import LatticeMasses
+from parzax._numerics.logsumexp import relative_to_last
 from parzax.density.basis import Basis, Regimes
 from parzax.density.user_prior import UserPrior
 from parzax.kernels import AbstractKernel, AbstractProductKernel
@@ -51,12 +52,14 @@ def log_kernels(
     priors: tuple[UserPrior, ...],
     tables: Tables,
     coefficients: Float[Array, "f n"] | None = None,
+    anchored: bool = False,
 ) -> tuple[LogKernels, bool, Float[Array, "f n"]]:
     """Function that returns sum_d log k_nd(x_d) of n kernels at j points, and whether it works pair by pair.
 
     The third result has the coefficients of its matrix product. Everything that depends on the kernels alone
     is computed here, once for all calls of the function. -inf is replaced by a finite number, see `restored`.
     ``tables`` are those of `tables_of`; ``coefficients`` are those of an earlier call, if they were kept.
+    With ``anchored``, and unless the function works pair by pair, the logs are `relative_to_last`.
     """
     linear, pairwise = [_user_prior(prior, rows, basis.n_slots) for prior in priors], []
     for part, table in zip(basis.parts, tables, strict=True):
@@ -75,6 +78,7 @@ def log_kernels(
     if coefficients is None:
         none = jnp.zeros((0, len(rows)), scale.dtype)
         coefficients = jnp.concatenate([none, *(factors for _, factors in linear)])
+        coefficients = relative_to_last(coefficients) if anchored and not pairwise else coefficients
 
     def evaluate(at: Points) -> Float[Array, "j n"]:
         features = [jnp.zeros((at.unit.shape[0], 0), scale.dtype), *(features(at) for features, _ in linear)]
@@ -85,14 +89,17 @@ def log_kernels(
 
 
 def kernels_of(part: Regimes, rows: Points, scale: Float[Array, "n d"]) -> AbstractKernel:
-    """The kernels of n rows in k regimes, (k, n): the wide kernel where a row is not in the regime."""
+    """The kernels of n rows in k regimes, (k, n): the wide kernel where a row is not in the regime.
+
+    The last row, which is the prior, has the places and scales of the wide kernels of open axes.
+    """
     here, dtype = part.here(rows), scale.dtype
     n_values = jnp.asarray(part.n_values)
     wide = jax.vmap(lambda n: part.family.wide(n, dtype))(n_values)
-    place, width = (
-        jnp.where(here, part.columns(x), default[:, None])
-        for x, default in zip((rows.unit, scale), wide, strict=True)
-    )
+    columns = part.columns(rows.unit), part.columns(scale)
+    if part.is_open:
+        wide = columns[0][:, -1], columns[1][:, -1]
+    place, width = (jnp.where(here, x, default[:, None]) for x, default in zip(columns, wide, strict=True))
     around = jax.vmap(part.family.around, in_axes=(0, 0, None))
     return jax.vmap(around)(place, width, n_values)
 

@@ -12,11 +12,14 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Int, PRNGKeyArray
 
 from parzax._numerics import open_uniform, weighted_logsumexp
+from parzax._numerics.logsumexp import relative_to_last
 from parzax.density.basis import Basis
-from parzax.density.beliefs import Beliefs
 from parzax.density.log_kernels import LogKernels, Tables, in_blocks, log_kernels, restored, tables_of
+from parzax.density.prior import Beliefs
 from parzax.density.user_prior import UserPrior
 from parzax.space import INACTIVE, Points
+
+Wide = tuple[Float[Array, " d"], Float[Array, " d"]]
 
 
 class AbstractMixture(eqx.Module):
@@ -55,6 +58,7 @@ class Mixture(AbstractMixture):
     # Beliefs, by which the prior is multiplied in a part of its weight; leading axes as those of the scale.
     beliefs: Beliefs | None = None
     belief_weight: Float[Array, "*g"] | None = None
+    wide: Wide | None = None  # of open axes: places and scales of the wide kernels; None if there are none
     tables: Tables | None = None  # masses of discrete values, and coefficients; see `prepared`
     coefficients: Float[Array, "f n1"] | None = None
     # Whether all parameters of a draw come from one component; else each comes from a component of its own.
@@ -73,7 +77,8 @@ class Mixture(AbstractMixture):
         """
         if self.scale.ndim > 2:
             return jax.vmap(lambda one, weight: one.log_prob(basis, at, weight))(self, weight)
-        log_kernels, pairwise, _ = self.log_kernels(basis, at.unit.shape[0])
+        anchored = self.anchored and weight is None
+        log_kernels, pairwise, _ = self.log_kernels(basis, at.unit.shape[0], anchored)
         if weight is not None:
             of_point = jax.vmap(lambda x, weight: weighted_logsumexp(x[None], weight)[..., 0], (0, -2), -1)
             return restored(of_point(log_kernels(at), weight), basis.n_slots)
@@ -81,10 +86,10 @@ class Mixture(AbstractMixture):
         prior_weight = self.prior_weight if believed is None else self.prior_weight - believed
         weights = jnp.concatenate([self.weight, prior_weight[..., None]], axis=-1)
         # XLA would compute terms of pairs again for the last one, which costs more than to find the largest.
-        anchored = self.anchored and (not pairwise or weights.ndim > 1)
+        anchored &= not pairwise or weights.ndim > 1
 
         def log_sum_at(at: Points) -> Float[Array, "*g j"]:
-            logs = log_kernels(at)
+            logs = relative_to_last(log_kernels(at)) if anchored and pairwise else log_kernels(at)
             log_sum = weighted_logsumexp(logs, weights, anchored)
             if beliefs is None or believed is None:
                 return log_sum
@@ -102,22 +107,28 @@ class Mixture(AbstractMixture):
         beliefs = jax.tree.map(lambda a: jnp.broadcast_to(a, (*batch, *a.shape)), beliefs)
         return replace(self, beliefs=beliefs, belief_weight=believed)
 
-    def log_kernels(self, basis: Basis, n_points: Any) -> tuple[LogKernels, bool, Float[Array, "f n1"]]:
+    def log_kernels(
+        self, basis: Basis, n_points: Any, anchored: bool = False
+    ) -> tuple[LogKernels, bool, Float[Array, "f n1"]]:
         """See `parzax.density.log_kernels`; the rows are followed by one without values: the prior."""
         kernels = self.kernels()
         tables = tables_of(basis, *kernels, n_points) if self.tables is None else self.tables
         # Pair by pair the product has other features.
-        coefficients = None if basis.pairwise else self.coefficients
-        return log_kernels(basis, *kernels, self.priors, tables, coefficients)
+        coefficients = None if basis.pairwise or anchored != self.anchored else self.coefficients
+        return log_kernels(basis, *kernels, self.priors, tables, coefficients, anchored)
 
     def prepared(self, basis: Basis) -> "Mixture":
         """The same density, which keeps what depends on the kernels alone for further calls of `log_prob`."""
         kept = replace(self, tables=tables_of(basis, *self.kernels(), math.inf))
-        return replace(kept, coefficients=kept.log_kernels(replace(basis, pairwise=False), math.inf)[2])
+        product = replace(basis, pairwise=False)
+        return replace(kept, coefficients=kept.log_kernels(product, math.inf, self.anchored)[2])
 
     def kernels(self) -> tuple[Points, Float[Array, "n1 d"]]:
         """Places and scales of the kernels of all rows, and of the prior."""
         prior = jax.tree.map(lambda a: jnp.zeros_like(a[:1]), (self.rows, self.scale))
+        if self.wide is not None:
+            place, width = self.wide
+            prior = replace(prior[0], unit=place[None]), width[None]
         rows, scale = jax.tree.map(lambda a, b: jnp.concatenate([a, b]), (self.rows, self.scale), prior)
         return replace(rows, regime=rows.regime.at[-1].set(INACTIVE)), scale
 
@@ -143,7 +154,7 @@ class Mixture(AbstractMixture):
         draws = partial(_draws, basis, self.stratified)
         for axis in reversed(range(len(shape))):
             draws = jax.vmap(draws, in_axes=(0 if axis < self.scale.ndim - 2 else None, 0, 0, 0))
-        kernels = self.rows, self.scale, self.priors, self.beliefs
+        kernels = self.rows, self.scale, self.priors, self.beliefs, self.wide
         points = draws(kernels, (self.weight, self.prior_weight, self.belief_weight), levels, keys)
         return jax.tree.map(lambda a: a.reshape(-1, a.shape[-1]), points)
 
@@ -164,13 +175,13 @@ def _draws(
     Args:
         basis: basis of the space.
         stratified: see `Mixture`.
-        kernels: the fields ``rows``, ``scale``, ``priors`` and ``beliefs`` of a mixture.
+        kernels: the fields ``rows``, ``scale``, ``priors``, ``beliefs`` and ``wide`` of a mixture.
         weights: its fields ``weight``, ``prior_weight`` and ``belief_weight``.
         levels: uniform numbers: one for the component, or one for the component of each parameter; then one
             for each slot.
         keys: k keys for the user's priors.
     """
-    (rows, scale, priors, beliefs), (weight, prior_weight, belief_weight) = kernels, weights
+    (rows, scale, priors, beliefs, of_open), (weight, prior_weight, belief_weight) = kernels, weights
     frame, dtype, n = basis.frame, levels.dtype, len(levels)
     level, levels = levels[:, : -basis.n_slots], levels[:, -basis.n_slots :]
     if stratified:
@@ -190,6 +201,8 @@ def _draws(
     for part in basis.groups:
         slot, n_values = part.slot, jnp.asarray(part.n_values)
         wide = jax.vmap(lambda n, family=part.family: family.wide(n, dtype))(n_values)
+        if part.is_open and of_open is not None:
+            wide = tuple(x[part.parameter] for x in of_open)
         kernel = (
             jnp.where(near[:, slot], x[:, slot], prior[None])
             for x, prior in zip((unit, width), wide, strict=True)

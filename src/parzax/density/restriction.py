@@ -14,53 +14,122 @@ from parzax import _checks
 from parzax._compile import compiled
 from parzax._numerics import to_device, weighted_logsumexp
 from parzax.density.basis import Basis, Families, basis_of, check_name, on_device
-from parzax.density.log_kernels import restored
+from parzax.density.log_kernels import finite, restored
 from parzax.density.mixture import Mixture
-from parzax.space import INACTIVE, Categorical, Domain, Points, Space, choice_key, holds
+from parzax.space import (
+    INACTIVE,
+    Categorical,
+    ConditionTests,
+    Domain,
+    Frame,
+    Given,
+    In,
+    Points,
+    Space,
+    choice_key,
+    holds,
+)
 from parzax.space.checks import check_regimes
+from parzax.space.conditions import common_intervals
 from parzax.status import Status
 
 # Largest log of a factor of a kernel of weight 0, as a fraction of the log of the largest float.
 _LARGEST_FACTOR = 0.45
 
 
-def marginal(space: Space, mixture: Mixture, names: tuple[str, ...]) -> tuple[Space, Mixture]:
+def marginal(
+    space: Space, mixture: Mixture, permitted: Bool[Array, " s"] | None, names: tuple[str, ...]
+) -> tuple[Space, Mixture, Bool[Array, " s"] | None]:
     """See `parzax.ParzenEstimator.marginal`."""
-    kept = with_ancestors(space, names)
+    kept = {name: range(len(space[name])) for name in with_ancestors(space, names)}
     part = Space({name: space[name] for name in kept})
-    return part, _select_columns(mixture, {space.index(name): range(len(space[name])) for name in kept})
+    columns = {space.index(name): domains for name, domains in kept.items()}
+    return part, _select_columns(mixture, columns), _permitted(space, permitted, part, kept)
+
+
+def _permitted(
+    space: Space, permitted: Bool[Array, " s"] | None, part: Space, kept: Mapping[str, Iterable[int]]
+) -> Bool[Array, " s"] | None:
+    """Which slots can apply of a part of a space, whose domains were the ``kept`` ones; None is all."""
+    if permitted is None or not any(Given() in slot.domain.conditions for slot in part.slots):
+        return None
+    names = [space.names[slot.parameter] for slot in space.slots]
+    slots = [s for s, name in enumerate(names) if space.slots[s].regime in kept.get(name, ())]
+    return permitted[np.array(slots)]
 
 
 def conditional(
-    space: Space, mixture: Mixture, status: Int[Array, ""], families: Families, values: Mapping[str, Any]
-) -> tuple[Space, Mixture, Int[Array, ""]]:
-    """See `parzax.ParzenEstimator.conditional`. The status gets a bit if the values have no density."""
+    space: Space,
+    fitted: tuple[Mixture, Int[Array, ""], Bool[Array, " s"] | None],
+    families: Families,
+    values: Mapping[str, Any],
+) -> tuple[Space, tuple[Mixture, Int[Array, "*j"], Bool[Array, "*j s"] | None]]:
+    """See `parzax.ParzenEstimator.conditional`.
+
+    ``fitted`` are the mixture, the status, and which slots earlier values allow. The result has those of the
+    other parameters; the status gets a bit if the values have no density. Arrays of j values give j results.
+    """
+    mixture, status, permitted = fitted
     given, dtype = given_values(space, values), mixture.scale.dtype
-    part, kept = given_rest(space, given)
+    part, kept, owners = given_rest(space, given, fixed_regimes(space, given, permitted is not None))
     if part is None:
         raise ValueError("values: no other parameter can be active; use log_prob for the given values.")
     row = [given.get(name, np.nan) for name in space.names]
-    if _checks.is_traced(row):
-        at = space.frame(dtype).encode(jnp.stack([jnp.asarray(value, dtype) for value in row])[None])
-    else:
-        at = to_device(space.frame().encode(np.array(row)[None]), dtype)
-    basis = on_device(basis_of(space, dtype, families), mixture, row)
+    batch = np.broadcast_shapes(*map(np.shape, row))
+    on_host = permitted is None and not any(isinstance(value, jax.Array) for value in row)
+    xp, dtype_of_row = (np, np.dtype(np.float64)) if on_host else (jnp, dtype)
+    columns = [xp.broadcast_to(xp.asarray(value, dtype_of_row), batch).ravel() for value in row]
+    x = xp.stack(columns, axis=-1)
+    tests = ConditionTests.of(space, owners, dtype_of_row) if any(owners) else None
+    frame = replace(space.frame(None if on_host else dtype), permitted=permitted)
+    at = to_device(_encoded(frame, tests, x), dtype) if on_host else (frame, tests, x)
+    permitted = _permitted(space, permitted, part, kept)
+    basis = replace(on_device(basis_of(space, dtype, families), fitted, x), pairwise=True)
+    which = {space.index(name): domains for name, domains in kept.items()}
     is_given = tuple(name in given for name in space.names)
-    columns = {space.index(name): domains for name, domains in kept.items()}
-    return part, *_conditioned(replace(basis, pairwise=True), mixture, status, at, is_given, columns)
+    return part, _conditioned(basis, mixture, status, permitted, at, is_given, which, bool(batch))
+
+
+def _encoded(
+    frame: Frame, tests: ConditionTests | None, x: Float[Any, "j d"]
+) -> tuple[Points, Bool[Any, "j s"] | None]:
+    """Points of given values, and which slots of the other parameters they allow; None is all."""
+    at = frame.encode(x)
+    return at, None if tests is None else frame.meets(tests, at, x)
 
 
 @compiled
 def _conditioned(
-    basis: Basis, mixture: Mixture, status: Array, at: Points, is_given: Any, columns: Any
-) -> tuple[Mixture, Int[Array, ""]]:
-    """The mixture over the parameters ``columns``, given the values of others at a single point."""
-    # Only the factors of the given parameters enter the weights.
-    is_inside = (at.valid | ~np.array(is_given)[None]).all()
+    basis: Basis,
+    mixture: Mixture,
+    status: Int[Array, ""],
+    earlier: Bool[Array, " s"] | None,
+    at: Any,
+    is_given: tuple[bool, ...],
+    columns: Mapping[int, tuple[int, ...]],
+    is_batch: bool,
+) -> Any:
+    """The mixtures over the parameters ``columns``, given the values of others at points, see `conditional`.
+
+    ``at`` has the results of `_encoded`, or its arguments; ``earlier`` are the slots of earlier values.
+    """
+    at, permitted = at if len(at) == 2 else _encoded(*at)
+    if earlier is not None:
+        earlier = jnp.broadcast_to(earlier, (len(at), *earlier.shape))
+        permitted = earlier if permitted is None else permitted & earlier
+    # Only the factors of the given parameters enter the weights; outside a domain there is no density.
+    is_inside = (at.valid | ~np.array(is_given)[None]).all(axis=-1)
     at = replace(at, regime=jnp.where(np.array(is_given)[None], at.regime, INACTIVE))
-    logs = mixture.log_kernels(basis, 1)[0](at)[0]
-    rest, possible = reweighted(mixture, logs, basis.n_slots, columns)
-    return rest, status | jnp.where(is_inside & possible, 0, jnp.int32(Status.IMPOSSIBLE_EVENT))
+    logs = mixture.log_kernels(basis, len(at))[0](at)
+    logs = finite(jnp.where(is_inside[:, None], logs, -jnp.inf), basis.n_slots)
+
+    def rest(logs: Float[Array, " n1"], permitted: Any) -> Any:
+        part, possible = reweighted(mixture, logs, basis.n_slots, columns)
+        return part, status | jnp.where(possible, 0, jnp.int32(Status.IMPOSSIBLE_EVENT)), permitted
+
+    if is_batch:
+        return jax.vmap(rest)(logs, permitted)
+    return rest(*jax.tree.map(lambda a: a[0], (logs, permitted)))
 
 
 def reweighted(
@@ -97,8 +166,9 @@ def _select_columns(mixture: Mixture, columns: Mapping[int, Iterable[int]]) -> M
         if (which[j], old) in by_regime
     ]
     rows = replace(rows, regime=regime)
-    scale = mixture.scale[:, which]
-    return replace(mixture, rows=rows, scale=scale, priors=tuple(priors), tables=None, coefficients=None)
+    scale, wide = mixture.scale[:, which], jax.tree.map(lambda a: a[which], mixture.wide)
+    changed = {"rows": rows, "scale": scale, "wide": wide, "priors": tuple(priors)}
+    return replace(mixture, **changed, tables=None, coefficients=None)
 
 
 def with_ancestors(space: Space, names: Iterable[str]) -> tuple[str, ...]:
@@ -117,74 +187,122 @@ def with_ancestors(space: Space, names: Iterable[str]) -> tuple[str, ...]:
 
 
 def given_values(space: Space, values: Mapping[str, Any]) -> dict[str, Any]:
-    """Checked native values by name, with choices as codes and None as NaN; traced values are unchanged."""
+    """Checked native values by name, choices as codes, None as NaN; traced values and arrays of JAX stay."""
     _checks.instance("values", values, Mapping, "a mapping of names to values")
     if not values:
         raise ValueError("values: at least one parameter must be given.")
     out = {}
     for name, value in values.items():
         check_name("values: ", name, space)
-        if _checks.is_traced(value):
+        if isinstance(value, (list, tuple)) or np.ndim(value) > 1:
+            remedy = "give one value, or an array (n,) of values; use jax.vmap for more axes"
+            raise ValueError(f"values: {name!r} is {value!r}; {remedy}.")
+        if _checks.is_traced(value) or (isinstance(value, jax.Array) and value.ndim):
             out[name] = value
-            continue
-        domain = space[name][0]
-        if isinstance(domain, Categorical) and choice_key(value) in domain.codes:
-            code = domain.codes[choice_key(value)]
-            other = not isinstance(value, (str, type(None))) and value != code
-            if other and not domain.outside(np.asarray(value, np.float64)):
-                raise ValueError(
-                    f"values: {name!r} = {value!r} is ambiguous: it is one choice and the code of another. "
-                    f"Use strings as choices, or compute the conditional from log_prob at arrays of codes."
-                )
-            value = code
-        if isinstance(value, (str, bytes)):
-            raise ValueError(f"values: {name!r} = {value!r} is not one of its choices.")
-        out[name] = math.nan if value is None else float(value)
+        elif isinstance(value, np.ndarray) and value.ndim:
+            out[name] = np.array([_given_value(space, name, one) for one in value.tolist()])
+        else:
+            out[name] = _given_value(space, name, value)
     return out
 
 
-def given_regimes(space: Space, values: Mapping[str, Any]) -> dict[str, int]:
-    """Regimes of the concrete values among the given ones. ValueError for values that cannot be given."""
-    concrete = [name for name in space.names if name in values and not _checks.is_traced(values[name])]
-    for name in space.names:
-        for parent in space.parents(name):
-            if name in values and parent not in values:
-                raise ValueError(f"values: {name!r} is given, so {parent} must be too.")
-            if parent in values and parent not in concrete:
-                remedy = "so its value must be concrete: it decides on the space of the result"
-                raise ValueError(f"values: {name!r} depends on {parent!r}, {remedy}.")
-    if not concrete:
+def _given_value(space: Space, name: str, value: Any) -> float:
+    """One value as a number: a choice as its code, None as NaN."""
+    domain = space[name][0]
+    if isinstance(domain, Categorical) and choice_key(value) in domain.codes:
+        code = domain.codes[choice_key(value)]
+        other = not isinstance(value, (str, type(None))) and value != code
+        if other and not domain.outside(np.asarray(value, np.float64)):
+            raise ValueError(
+                f"values: {name!r} = {value!r} is ambiguous: it is one choice and the code of another. "
+                f"Use strings as choices, or compute the conditional from log_prob at arrays of codes."
+            )
+        value = code
+    if isinstance(value, (str, bytes)):
+        raise ValueError(f"values: {name!r} = {value!r} is not one of its choices.")
+    return math.nan if value is None else float(value)
+
+
+def fixed_regimes(space: Space, values: Mapping[str, Any], on_device: bool) -> dict[str, int]:
+    """Regimes of the single values that are concrete, and do not depend on others that are not.
+
+    ValueError for values that cannot be given. With ``on_device`` all regimes depend on arrays of the device.
+    """
+    checked: list[str] = []
+    for name in (name for name in space.order if name in values):
+        parents = space.parents(name)
+        for parent in (parent for parent in parents if parent not in values):
+            raise ValueError(f"values: {name!r} is given, so {parent} must be too.")
+        if not isinstance(values[name], jax.Array) and all(parent in checked for parent in parents):
+            checked.append(name)
+    if on_device or not checked:
         return {}
-    row = np.array([[values[name] for name in concrete]])
-    given = Space({name: space[name] for name in concrete})
-    return dict(zip(concrete, check_regimes(given, row, None, np.ones(1, bool))[0].tolist(), strict=True))
+    given = Space({name: space[name] for name in checked})
+    columns = np.broadcast_arrays(*(np.asarray(values[name], np.float64) for name in checked))
+    rows = np.stack(columns, axis=-1).reshape(-1, len(checked))
+    regimes = check_regimes(given, rows, None, np.ones(len(rows), bool))
+    fixed: dict[str, int] = {}
+    for name, of_rows in zip(checked, regimes.T, strict=True):
+        if not np.ndim(values[name]) and all(parent in fixed for parent in space.parents(name)):
+            fixed[name] = int(of_rows[0])
+    return fixed
 
 
-def given_rest(space: Space, values: Mapping[str, Any]) -> tuple[Space | None, dict[str, tuple[int, ...]]]:
+def given_rest(
+    space: Space, values: Mapping[str, Any], fixed: Mapping[str, int]
+) -> tuple[Space | None, dict[str, tuple[int, ...]], list[tuple[Any, ...]]]:
     """The space of the other parameters when some have given native values (NaN = inactive).
 
-    Conditions that the given values meet are removed, and so are domains that cannot apply. The space is None
-    if no parameter is left. The second result has, for each parameter, the old indices of its kept domains.
+    Conditions that values with ``fixed`` regimes meet are removed, and so are domains that cannot apply.
+    Conditions on other given values become `Given`. The space is None if no parameter is left. The second
+    result has, for each parameter, the old indices of its kept domains; the third has, for each kept domain,
+    its conditions on the other given values.
     """
-    regimes = given_regimes(space, values)
     left: dict[str, dict[int, Domain]] = {}
+    by_value: dict[tuple[str, int], tuple[Any, ...]] = {}
 
     def is_met(condition: Any) -> bool:
         # A parent that is neither given nor kept cannot be active.
-        parent, regime = condition.parent, regimes.get(condition.parent, INACTIVE)
+        parent, regime = condition.parent, fixed.get(condition.parent, INACTIVE)
         return regime != INACTIVE and holds(condition, space[parent][regime], np.float64(values[parent]))
 
     for name in (name for name in space.order if name not in values):
         possible: dict[int, Domain] = {}
         for i, domain in enumerate(space[name]):
             conditions: Any = domain.conditions  # none of a density is `Recorded`
-            undecided = tuple(condition for condition in conditions if condition.parent in left)
-            if all(is_met(condition) for condition in conditions if condition not in undecided):
-                possible[i] = replace(domain, when=undecided)
-                if not undecided:
+            varying = tuple(
+                c for c in conditions if c != Given() and c.parent in values and c.parent not in fixed
+            )
+            undecided = tuple(c for c in conditions if c == Given() or c.parent in left)
+            when = _narrowed(undecided, left)
+            if when is not None and all(is_met(c) for c in conditions if c not in (*varying, *undecided)):
+                when = tuple(dict.fromkeys((*when, *(Given() for _ in varying))))
+                possible[i], by_value[name, i] = replace(domain, when=when), varying
+                if not when:
                     break
         if possible:
             left[name] = possible
     left = {name: left[name] for name in space.names if name in left}
     rest = Space({name: tuple(domains.values()) for name, domains in left.items()}) if left else None
-    return rest, {name: tuple(domains) for name, domains in left.items()}
+    owners = [by_value[name, i] for name, domains in left.items() for i in domains]
+    return rest, {name: tuple(domains) for name, domains in left.items()}, owners
+
+
+def _narrowed(
+    conditions: tuple[Any, ...], left: Mapping[str, Mapping[int, Domain]]
+) -> tuple[Any, ...] | None:
+    """Conditions without values that no domain ``left`` of a parent has; None if they cannot hold."""
+    by_parent: dict[str, list[Any]] = {}
+    for condition in (c for c in conditions if c != Given()):
+        domains = left[condition.parent].values()
+        if isinstance(condition, In):
+            values = [v for v in condition.values if any(d.key(v) is not None for d in domains)]
+            if not values:
+                return None
+            condition = In(condition.parent, values)
+        by_parent.setdefault(condition.parent, []).append(condition)
+    for parent, together in by_parent.items():
+        if not any(common_intervals([c.intervals(d) for c in together]) for d in left[parent].values()):
+            return None
+    given = tuple(c for c in conditions if c == Given())
+    return given + tuple(c for together in by_parent.values() for c in together)

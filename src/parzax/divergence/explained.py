@@ -15,8 +15,9 @@ otherwise, since the variance of membership differs between groups.
 from dataclasses import dataclass
 from typing import Any
 
+import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float
+from jaxtyping import Array, Float, Int
 
 from parzax import _checks
 from parzax._numerics import divisor
@@ -44,7 +45,8 @@ class Explained(AbstractDivergence):
 
     For numbers, a resolution of one or two functions has no weight, unless fewer than three cells are
     occupied. A resolution of more than n / 2 functions (fewer below 40 rows, see docs/estimators.md), or of
-    more than n - 2, has no weight. For categories the only resolution has one group per category.
+    more than n - 2, has no weight. For categories the only resolution has one group per category. A circle
+    is cut open at each of its cells in turn, and the estimate is the mean over the cuts.
 
     Attributes:
         cells: numbers of groups, ascending, into which the grid's cells are merged. Numbers from the number
@@ -79,6 +81,21 @@ class Explained(AbstractDivergence):
 
     def estimate(self, counts: RegimeCounts) -> Float[Array, " q"]:
         """(n_R / n_T)^2 times the variance of membership that is explained beyond chance."""
+        if not counts.kernel.periodic:
+            return self._on_line(counts)
+        width = counts.sets.shape[1]
+        size = jnp.asarray(width) if counts.n_cells is None else counts.n_cells
+        number = jnp.arange(width, dtype=size.dtype)
+
+        def cut(first: Int[Array, ""]) -> Float[Array, " q"]:
+            line = jnp.where(number < size, (number + first) % size, number)
+            return self._on_line(counts._replace(sets=counts.sets[:, line]))
+
+        estimates = jnp.where((number < size)[:, None], jax.lax.map(cut, number), 0)
+        return estimates.sum(axis=0) / size.astype(estimates.dtype)
+
+    def _on_line(self, counts: RegimeCounts) -> Float[Array, " q"]:
+        """`estimate` for cells on a line."""
         dtype, width = jnp.result_type(float), counts.sets.shape[1]
         region = counts.uniform_density(dtype) if counts.uniform else counts.region.astype(dtype)
         rows = Membership.from_counts(counts.target.astype(dtype), region, counts.uniform)

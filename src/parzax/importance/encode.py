@@ -21,7 +21,6 @@ from parzax.space import INACTIVE, Recorded, Space, Varying
 from parzax.space.checks import check_regimes, refuse_rows
 from parzax.status import Status
 
-_GRID = Grid()
 # Values that are encoded together, so that they stay in the second-level cache.
 _BLOCK = 1 << 16
 
@@ -68,7 +67,7 @@ class Encoded:
     @property
     def counted_groups(self) -> Int[Any, "*s n"] | None:
         """The groups, unless every row counts, as on Optuna's grid."""
-        return None if self.grid.optuna_rounding else self.groups
+        return None if self.grid.of_reference else self.groups
 
     @property
     def place(self) -> tuple[int, ...]:
@@ -95,7 +94,7 @@ def encode(
     levels: Any,
     region: float = 1.0,
     weight: Any = None,
-    grid: Grid = _GRID,
+    grid: Grid = Grid(),
     groups: Any = None,
     cutoffs: Any = None,
 ) -> Encoded:
@@ -224,7 +223,7 @@ def encode_seeds(
     for i, loss in enumerate(losses):
         row_weight, cutoff = (a if a is None else a[i] for a in (weight, cutoffs))
         level[i, :n], places, status[i] = level_sets(
-            loss, row_weight, levels, region, grid.optuna_rounding, ranks, cutoff
+            loss, row_weight, levels, region, grid.level_size, ranks, cutoff
         )
         if rank is not None:
             rank[i, :n] = np.where(places < n, places, size)
@@ -324,9 +323,8 @@ def _encoded(
     some_invalid = (~usable & ~failed).any()
     usable &= ~failed
     weight = None if weight is None else jnp.where(usable, weight, 0)
-    raw = grid.optuna_rounding
     losses = jnp.where(usable, losses, jnp.nan)
-    level, rank, status = level_sets(losses, weight, levels, region, raw, cutoffs=cutoffs)
+    level, rank, status = level_sets(losses, weight, levels, region, grid.level_size, cutoffs=cutoffs)
     status |= status_bit(Status.INVALID_ROWS, some_invalid)
     arrays = codes, level, rank, weight, groups, status, failed.sum(dtype=jnp.int32), cutoffs
     return Encoded(*arrays, layout(space, grid), levels, region, grid)

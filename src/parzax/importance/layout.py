@@ -8,7 +8,7 @@ rounding differs.
 import math
 from collections import defaultdict
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache, partial
 from typing import Any, NamedTuple, TypeAlias
 
@@ -17,7 +17,7 @@ import numpy as np
 from parzax import _checks
 from parzax._numerics import ordered_key, round_up
 from parzax._numerics.keys import float_of_key
-from parzax.kernels import AbstractKernel, AitchisonAitken, TruncatedNormal
+from parzax.kernels import AbstractKernel, AitchisonAitken, TruncatedNormal, WrappedNormal
 from parzax.space import Categorical, Domain, Float, Numeric, Ordinal, Space, Varying
 from parzax.space.axes import BOUND_SLACK, Axis
 
@@ -43,24 +43,38 @@ class Grid:
             within it values are compared by their places between the bounds, see
             `parzax.lens.logs.bounds`. If 0, such a domain has no grid and no importance (the references'
             rule).
-        optuna_rounding: whether level sets are sized as in Optuna: ceil(q * N) rows for the raw
-            floating-point product, and with ``objective="pareto"`` exactly this number of rows.
+        level_size: how many of N rows a level set of level q has, before ties. "ceil": ceil(q N), where a
+            product that differs from an integer only by rounding is this integer. "floor": floor(q N) in
+            the same way, at least 1, as in the text of conditional PED-ANOVA (arXiv 2601.20800, Section 3).
+            "optuna": ceil of the floating-point product, as in Optuna 5. With the last two a set of
+            ``objective="pareto"`` has exactly this number of rows.
     """
 
     max_cells: int = 96
     mirror: bool = True
     max_pools: int = 8
-    optuna_rounding: bool = False
+    level_size: str = "ceil"
 
     def __post_init__(self) -> None:
         _checks.convert_fields(self, _checks.whole_number, "max_cells", least=2)
         _checks.convert_fields(self, _checks.whole_number, "max_pools", least=0)
-        _checks.convert_fields(self, _checks.flag, "mirror", "optuna_rounding")
+        _checks.convert_fields(self, _checks.flag, "mirror")
+        _checks.one_of("level_size", self.level_size, ("ceil", "optuna", "floor"))
 
     @classmethod
     def optuna(cls) -> "Grid":
         """The grid and the level sizes of Optuna 5's PedAnovaImportanceEvaluator."""
-        return cls(max_cells=50, mirror=False, max_pools=0, optuna_rounding=True)
+        return cls(max_cells=50, mirror=False, max_pools=0, level_size="optuna")
+
+    @classmethod
+    def paper(cls) -> "Grid":
+        """Optuna's grid with the level sizes of the text of conditional PED-ANOVA."""
+        return replace(cls.optuna(), level_size="floor")
+
+    @property
+    def of_reference(self) -> bool:
+        """Whether level sets are sized as in a reference."""
+        return self.level_size != "ceil"
 
 
 class CellRule(NamedTuple):
@@ -97,6 +111,9 @@ def grid_cells(domain: Domain, grid: Grid) -> tuple[type[AbstractKernel] | None,
     log = getattr(domain, "log", False)
     by_number = isinstance(domain, Ordinal) or (grid.mirror and size is not None and not log)
     n_cells = grid.max_cells
+    if domain.is_circle:
+        n_cells = min(n_cells, size or n_cells)
+        return WrappedNormal, n_cells, CellRule(scale=partial(_arc_cells, axis=axis, n_cells=n_cells))
     if size is not None and log and not by_number:
         n_cells = min(n_cells, math.ceil(math.log(size) / math.log(2)) + 1)
     elif size is not None:
@@ -132,6 +149,11 @@ def cell_points(domain: Domain, n_cells: int) -> np.ndarray:
         table = np.asarray(getattr(domain, "values", np.arange(n_cells)), np.float64)
         return np.interp(np.linspace(0, len(table) - 1, 2 * n_cells - 1), np.arange(len(table)), table)
     low, high = _ends(domain)
+    if domain.is_circle:
+        # The cells fill the circle, on which the first value comes one step after the last.
+        step = getattr(domain, "step", None) or 0
+        half = (high - low + step) / n_cells / 2
+        low, high = low - step / 2 + half, high + step / 2 - half
     points = np.array([0.5 * (low + high)]) if n_cells == 1 else np.linspace(low, high, 2 * n_cells - 1)
     return np.exp(points) if getattr(domain, "log", False) else points
 
@@ -145,6 +167,12 @@ def _step_cells(values: np.ndarray, axis: Axis, n_cells: int) -> np.ndarray:
     twice = 2.0 * (n_cells - 1) * step
     lower, upper = np.floor((twice + last) / (2 * last)), np.ceil((twice - last) / (2 * last))
     return np.where(2 * step < last, lower, upper)
+
+
+def _arc_cells(values: np.ndarray, axis: Axis, n_cells: int) -> np.ndarray:
+    """Cell of each value of a circle of ``n_cells`` arcs of equal length; the first begins at the start."""
+    place = axis.place(values, axis.index(values))
+    return np.minimum(np.floor(place * n_cells), n_cells - 1)
 
 
 @dataclass(frozen=True)
@@ -173,6 +201,11 @@ class Block:
     def has_cells(self) -> bool:
         """Whether the rows lie on one grid: the domain has several values, and its bounds do not move."""
         return self.family is not None and not self.varying
+
+    @property
+    def is_periodic(self) -> bool:
+        """Whether the cells are on a circle."""
+        return self.family is not None and self.family.periodic
 
     @property
     def is_categorical(self) -> bool:
@@ -270,6 +303,7 @@ class Layout:
 @lru_cache(maxsize=256)
 def layout(space: Space, grid: Grid) -> Layout:
     """Make the columns of ``space`` on ``grid``."""
+    space.check_bounded("the cells of importance need bounds")
     blocks, offsets, column = [], [], 0
     for parameter, domains in enumerate(space.domains):
         offsets.append(column)

@@ -26,7 +26,7 @@ def level_sets(
     weight: Shaped[Any, " n"] | None,
     levels: tuple[float, ...],
     region: float,
-    optuna_rounding: bool,
+    level_size: str,
     ranks: bool = True,
     cutoffs: Float[Any, " q1"] | None = None,
 ) -> tuple[Integer[Any, " n"], Any, Int[Any, " q"]]:
@@ -56,7 +56,7 @@ def level_sets(
     # Losses are compared as integers on a device: XLA may treat all subnormal floats as equal.
     key = losses if xp is np else ordered_key(losses)
     sizes = _sizes_on_host if xp is np else row_counts
-    needed: Any = sizes((*levels, region), n_usable, optuna_rounding) if weight is None else None
+    needed: Any = sizes((*levels, region), n_usable, level_size) if weight is None else None
     if xp is np and weight is None and not ranks and q < _FEW:
         level, end = _sets_by_partition(losses, needed, n_usable)
         rank, tied = None, end > needed
@@ -68,7 +68,7 @@ def level_sets(
             tied = end > needed
         else:
             cut_off, end, tied = _weighted_cut(
-                ranked, usable[row], weight[row], (*levels, region), n_usable, optuna_rounding
+                ranked, usable[row], weight[row], (*levels, region), n_usable, level_size
             )
         # The last set has all rows as well if its cut-off is the best loss.
         all_equal = (ranked[0] == cut_off[-1]) & (end[-1] >= n_usable)
@@ -121,7 +121,7 @@ def _weighted_cut(
     weight: Shaped[Any, " n"],
     levels: tuple[float, ...],
     n_usable: Int[Any, ""],
-    optuna_rounding: bool,
+    level_size: str,
 ) -> tuple[Any, Any, Any]:
     """`_cut` of sorted rows with weights, and whether a set reaches its weight without one of the tied rows.
 
@@ -133,7 +133,7 @@ def _weighted_cut(
         weight = xp.where(usable, fixed, fixed.dtype.type(0)).astype(np.float64)
         running = xp.cumsum(weight)
         integral = (weight == xp.floor(weight)).all()
-        needed = level_weights(levels, running[-1], integral, optuna_rounding)
+        needed = level_weights(levels, running[-1], integral, level_size)
         below = (running[None] < needed[:, None]).sum(axis=1, dtype=np.int32)
         last_row = xp.minimum(below, n_usable - np.int32(1))
     cut_off, end = _cut(ranked, last_row)
@@ -153,9 +153,9 @@ def _cut(ranked: Shaped[Any, " n"], last_row: Int[Any, " q"]) -> tuple[Any, Any]
     return cut_off, count_below(ranked, cut_off + cut_off.dtype.type(1), -1, n, n)
 
 
-def row_counts(levels: tuple[float, ...], n_usable: Int[Any, ""], optuna_rounding: bool) -> Int[Any, " q"]:
+def row_counts(levels: tuple[float, ...], n_usable: Int[Any, ""], level_size: str) -> Int[Any, " q"]:
     """Number of rows that each level needs, of ``n_usable`` rows without weights."""
-    return level_weights(levels, n_usable, True, optuna_rounding).astype(np.int32)
+    return level_weights(levels, n_usable, True, level_size).astype(np.int32)
 
 
 _sizes_on_host = lru_cache(maxsize=256)(row_counts)
@@ -166,14 +166,12 @@ def wide(xp: Any) -> AbstractContextManager:
     return nullcontext() if xp is np else jax.enable_x64(True)
 
 
-def level_weights(
-    levels: tuple[float, ...], total: Any, integral: Any, optuna_rounding: bool
-) -> Float[Any, " q"]:
+def level_weights(levels: tuple[float, ...], total: Any, integral: Any, level_size: str) -> Float[Any, " q"]:
     """Weight that the best rows of each level must reach, in float64, if all usable rows weigh ``total``.
 
     It is ceil(level * total), at least 1. A product that differs from an integer only by rounding is replaced
     by the integer (0.07 of 100 is 7, 2/3 of 300 is 200). If not all weights are integers (``integral``), the
-    product is not rounded up. ``optuna_rounding`` uses ceil of the floating-point product itself. ``total``
+    product is not rounded up. ``level_size`` is that of `parzax.Grid`. ``total``
     and ``integral`` are NumPy's or JAX's.
     """
     xp = total.__array_namespace__()
@@ -182,12 +180,13 @@ def level_weights(
         product = level * total
         # Sums of fractional weights are rounded differently in another order.
         slack = xp.where(integral, 1.0, 1 - ROUNDING)
-        if optuna_rounding:
+        if level_size == "optuna":
             needed = xp.ceil(product) * slack
         else:
             nearest = xp.round(product)
             is_integer = xp.abs(product - nearest) <= ROUNDING * product
-            least = xp.maximum(xp.where(is_integer, nearest, xp.ceil(product)), 1.0)
+            rounded = xp.floor(product) if level_size == "floor" else xp.ceil(product)
+            least = xp.maximum(xp.where(is_integer, nearest, rounded), 1.0)
             needed = xp.where(integral, least, product * slack)
         return xp.where(level == 1.0, total, needed)
 

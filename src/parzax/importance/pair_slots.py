@@ -15,9 +15,10 @@ from jaxtyping import Array, Float, Int, Shaped
 
 from parzax import _checks
 from parzax._numerics import divisor
+from parzax._numerics.circle import unrolled_cells
 from parzax.importance.counts import sweep_counts
 from parzax.importance.encode import Encoded
-from parzax.importance.layout import Layout
+from parzax.importance.layout import Block, Layout
 
 # Possible numbers of cells along an axis. For each cell of a slot, a size needs 15 rows of the region and 5
 # rows of the slot.
@@ -69,8 +70,8 @@ def merged_cells(region: Shaped[Array, " w"], layout: Layout, n_sizes: int) -> I
     with jax.enable_x64(True):
         mass = region.astype(jnp.float64)
         source, parts = np.full(layout.n_columns, -1), [jnp.zeros((2 * n_sizes, 1), jnp.int32)]
-        for exchangeable, merge in ((False, _merged_numbers), (True, _merged_categories)):
-            blocks = [b for b in layout.blocks if b.has_cells and b.is_categorical == exchangeable]
+        for merge in (_merged_numbers, _merged_arcs, _merged_categories):
+            blocks = [block for block in layout.blocks if block.has_cells and _merging(block) is merge]
             if not blocks:
                 continue
             start, cells = np.array([(block.start, block.n_cells) for block in blocks]).T[..., None]
@@ -78,11 +79,27 @@ def merged_cells(region: Shaped[Array, " w"], layout: Layout, n_sizes: int) -> I
             columns = np.where(inside, start + np.arange(cells.max()), 0)
             source[columns[inside]] = sum(part.shape[1] for part in parts) + np.flatnonzero(inside)
             masses = jnp.where(jnp.asarray(inside), mass[jnp.asarray(columns)], 0)
-            sizes = [size * n for size in SIZES[:n_sizes] for n in (1, 1 + exchangeable)]
+            sizes = [size * n for size in SIZES[:n_sizes] for n in (1, 1 + (merge is _merged_categories))]
             merge_all = jax.vmap(merge, in_axes=(None, None, 0))
             merged = merge_all(masses, jnp.asarray(cells, jnp.float64), jnp.asarray(sizes, jnp.float64))
             parts.append(merged.astype(jnp.int32).reshape(len(sizes), -1))
         return jnp.concatenate(parts, axis=1)[:, jnp.asarray(np.maximum(source, 0))]
+
+
+def _merging(block: Block) -> Any:
+    """The function that merges the cells of a block."""
+    if block.is_categorical:
+        return _merged_categories
+    return _merged_arcs if block.is_periodic else _merged_numbers
+
+
+def _merged_arcs(
+    mass: Float[Array, "m c"], n_cells: Float[Array, "m 1"], size: Float[Array, ""]
+) -> Float[Array, "m c"]:
+    """As `_merged_numbers`, on a circle that is cut where the variance of the cells is smallest."""
+    line = jax.vmap(unrolled_cells)(mass, n_cells[:, 0].astype(jnp.int32))
+    merged = _merged_numbers(jnp.take_along_axis(mass, line, axis=1), n_cells, size)
+    return jnp.take_along_axis(merged, jnp.argsort(line, axis=1), axis=1)
 
 
 def _merged_categories(mass: Float[Array, "m c"], _: Any, size: Float[Array, ""]) -> Float[Array, "m c"]:

@@ -108,14 +108,14 @@ def _summarise(stack: Shaped[Array, "s q1 j g"], group: Group) -> Shaped[Array, 
 
     A block is crowded if more than half of its rows lie at one end of its many cells. That happens if values
     were searched on a log axis and the domain is linear. If all rows are in one cell, the parameter is
-    constant and not crowded.
+    constant and not crowded. A circle has no ends.
     """
     family, width, blocks = group
     rows, region = stack.sum(axis=-1, dtype=stack.dtype), stack[:, -1]
     occupied = (region > 0).sum(axis=-1, dtype=stack.dtype)
     crowded = jnp.zeros_like(occupied)
     wide = np.array([[block.n_cells >= _MANY_CELLS and not block.is_pool] for block in blocks])
-    if family is not None and not family.exchangeable and wide.any():
+    if family is not None and not family.exchangeable and not family.periodic and wide.any():
         cells, size = np.arange(width), np.array([[block.n_cells] for block in blocks])
         ends = np.stack([(cells < _AT_END) & wide, (cells >= size - _AT_END) & (cells < size) & wide])
         at_ends = (region[None] * jnp.asarray(ends[:, None], stack.dtype)).sum(axis=-1, dtype=stack.dtype)

@@ -20,7 +20,6 @@ from parzax.importance.estimate import How, Importance, checked_how, from_counts
 from parzax.importance.levels import level_weights
 from parzax.pareto.order import changes
 
-_DEFAULT = Explained()
 _LARGEST = np.uint32(2**32 - 1)
 # Batch limits: scattered entries, counts, and replicates. Batches that fit a CPU's cache would leave an
 # accelerator idle.
@@ -31,7 +30,7 @@ def resample(
     key: PRNGKeyArray,
     encoded: Encoded,
     n: int,
-    divergence: AbstractDivergence = _DEFAULT,
+    divergence: AbstractDivergence = Explained(),
     *,
     method: str = "half-sampling",
     **how: Any,
@@ -67,7 +66,7 @@ def shuffle(
     key: PRNGKeyArray,
     encoded: Encoded,
     n: int,
-    divergence: AbstractDivergence = _DEFAULT,
+    divergence: AbstractDivergence = Explained(),
     **how: Any,
 ) -> Importance:
     """`estimate` of ``n`` logs whose losses were shuffled within the regimes of each parameter.
@@ -148,7 +147,7 @@ def sample_counter(
         n_rows = size if encoded.groups is None else weight.sum(dtype=jnp.int32)
         sizes = needed
         if sizes is None:
-            sizes = level_weights(levels, n_rows, True, encoded.grid.optuna_rounding).astype(jnp.int32)
+            sizes = level_weights(levels, n_rows, True, encoded.grid.level_size).astype(jnp.int32)
         # Entry k is the first set of a row with k better rows in the sample.
         level_after = count_below(sizes, jnp.arange(1, m + 2, dtype=jnp.int32), -1, q1, q1)
         upto = jnp.cumsum(weight, dtype=jnp.int32)

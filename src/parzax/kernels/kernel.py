@@ -25,9 +25,13 @@ class AbstractKernel(eqx.Module):
 
     Attributes:
         exchangeable: whether all cells except the kernel's have the same mass; False by default.
+        periodic: whether both ends of the axis are one place, as on a circle; False by default.
+        ends: ends of the axis; 0 and 1 unless the domain is open.
     """
 
     exchangeable: ClassVar[bool] = False
+    periodic: ClassVar[bool] = False
+    ends: ClassVar[tuple[float, float]] = (0.0, 1.0)
 
     @classmethod
     @abc.abstractmethod
@@ -85,14 +89,14 @@ class AbstractKernel(eqx.Module):
         scale = bandwidth(counts, dtype) / size.astype(dtype)
         place = (jnp.arange(len(counts), dtype=dtype) + 0.5) / size.astype(dtype)
         kernels = jax.vmap(lambda at: cls.around(at, scale, size))(place)
-        masses = jax.vmap(lambda one: _masses(one, len(counts), n_cells, size), out_axes=1)
+        masses = jax.vmap(lambda one: masses_on_grid(one, len(counts), n_cells, size), out_axes=1)
         return partial(jnp.matmul, masses(kernels), precision="highest")
 
     @classmethod
     def prior_on_grid(cls, width: int, n_cells: Size, dtype: jnp.dtype) -> Float[Array, " {width}"]:
         """Masses of the prior, which is the wide kernel, in the cells of a grid; 0 in padding."""
         size = jnp.asarray(width if n_cells is None else n_cells)
-        return _masses(cls.around(*cls.wide(size, dtype), size), width, n_cells, size)
+        return masses_on_grid(cls.around(*cls.wide(size, dtype), size), width, n_cells, size)
 
 
 class AbstractProductKernel(AbstractKernel):
@@ -127,7 +131,9 @@ def uniform_on_grid(width: int, n_cells: Size, dtype: jnp.dtype) -> Float[Array,
     return in_grid(jnp.full((width,), 1, dtype) / size, n_cells)
 
 
-def _masses(kernel: AbstractKernel, width: int, n_cells: Size, size: Count) -> Float[Array, " {width}"]:
+def masses_on_grid(
+    kernel: AbstractKernel, width: int, n_cells: Size, size: Count
+) -> Float[Array, " {width}"]:
     """Masses of a kernel in the cells of a grid, normalised to sum to 1; 0 in padding."""
     dtype = jax.tree.leaves(kernel)[0].dtype
     edges = jnp.arange(width + 1, dtype=dtype) / size.astype(dtype)

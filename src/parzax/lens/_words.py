@@ -4,8 +4,6 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from parzax._words import join_names
-
 
 def word_set(text: str) -> frozenset[str]:
     """The words of a text between its spaces."""
@@ -20,6 +18,16 @@ def split_words(name: str) -> list[str]:
     """
     spaced = re.sub(r"(?<=[a-z0-9]{2})(?=[A-Z])|(?<=\d)(?=[A-Z][a-z])", " ", name.replace("^", "")).lower()
     return [word for word in re.split(r"[\W_]+", spaced) if word] or [""]
+
+
+def join_names(names: Sequence[str], most: int) -> str:
+    """The first names, and how many more there are.
+
+    >>> join_names(["lr", "depth", "momentum"], 2)
+    'lr, depth and 1 more'
+    """
+    left = len(names) - most
+    return ", ".join(names[:most]) + (f" and {left} more" if left > 0 else "")
 
 
 def listed(names: Sequence[Any], limit: int = 20) -> str:

@@ -1,20 +1,21 @@
 """Table of the similarities of all pairs of tasks."""
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Array, Bool, Float, Int
 
 from parzax import _checks
 from parzax._compile import compiled
 from parzax._words import plural, visible
 from parzax.density.smoothing import Smoothing
 from parzax.kernels.bandwidth import Scott
-from parzax.meta import Comparison
-from parzax.meta.comparison import SimilarityEstimator, kept_parameters
+from parzax.meta import Comparison, Variation
+from parzax.meta.comparison import ComparedTask, SimilarityEstimator, kept_parameters, over_tasks
 from parzax.meta.sources import Tasks, named_sources, source_rows
 from parzax.space import Space
 from parzax.split import AbstractSplit, Split
@@ -112,4 +113,23 @@ def task_similarity(
     )
 
 
-_compare_pairs = compiled(SimilarityEstimator.compare_pairs)
+@compiled
+def _compare_pairs(
+    estimator: SimilarityEstimator, tasks: ComparedTask, kept: Bool[Array, " d"], shared: Any
+) -> tuple[Float[Array, "t t"], Variation]:
+    """Similarities and variations of all pairs of tasks, over the kept parameters that both have."""
+    n_tasks = len(tasks.importance)
+    has = jnp.broadcast_to(kept, tasks.importance.shape) if shared is None else kept[None] & shared
+
+    def compare(first: Int[Array, ""], second: Int[Array, ""]) -> tuple[Array, Variation]:
+        one, other = (jax.tree.map(lambda a, i=i: a[i], tasks) for i in (first, second))
+        both = has[first] & has[second]
+        alike, apart = estimator.compare(one, other, both)
+        some = both.any()
+        return jnp.where(some, alike, 0), Variation(*map(partial(jnp.where, some), apart, (1, 0)))
+
+    first, second = np.triu_indices(n_tasks)
+    pairs = over_tasks(compare, jnp.asarray(first), jnp.asarray(second))
+    number = np.zeros((n_tasks, n_tasks), np.int32)
+    number[first, second] = number[second, first] = np.arange(len(first))
+    return jax.tree.map(lambda a: a[number], pairs)

@@ -3,7 +3,6 @@
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any, Literal
 
 import equinox as eqx
@@ -207,29 +206,6 @@ class SimilarityEstimator(eqx.Module):
         log_uniform = self.basis.frame.log_uniform(leave_out(self.scattered, kept))
         apart = variation.uniform_variation(log_p, log_q, log_uniform)
         return variation.similarity(apart.value), apart
-
-    def compare_pairs(
-        self, tasks: ComparedTask, kept: Bool[Array, " d"], shared: Bool[Array, "t d"] | None
-    ) -> tuple[Float[Array, "t t"], Variation]:
-        """Similarities and variations of all pairs of tasks, over the kept parameters that both have."""
-        n_tasks = len(tasks.importance)
-        has = jnp.broadcast_to(kept, tasks.importance.shape) if shared is None else kept[None] & shared
-
-        def compare(first: Int[Array, ""], second: Int[Array, ""]) -> tuple[Array, Variation]:
-            both = has[first] & has[second]
-            alike, apart = self.compare(_of_task(tasks, first), _of_task(tasks, second), both)
-            some = both.any()
-            return jnp.where(some, alike, 0), Variation(*map(partial(jnp.where, some), apart, (1, 0)))
-
-        first, second = np.triu_indices(n_tasks)
-        pairs = over_tasks(compare, jnp.asarray(first), jnp.asarray(second))
-        number = np.zeros((n_tasks, n_tasks), np.int32)
-        number[first, second] = number[second, first] = np.arange(len(first))
-        return jax.tree.map(lambda a: a[number], pairs)
-
-
-def _of_task(tasks: ComparedTask, number: Int[Array, ""]) -> ComparedTask:
-    return jax.tree.map(lambda a: a[number], tasks)
 
 
 def leave_out(at: Points, kept: Bool[Array, " d"]) -> Points:

@@ -3,7 +3,7 @@
 import abc
 from collections.abc import Callable
 from functools import lru_cache, partial
-from typing import Any, ClassVar, final
+from typing import Any, final
 
 import equinox as eqx
 import jax
@@ -13,12 +13,13 @@ from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
 from parzax import _checks
 from parzax._numerics import to_device
+from parzax._numerics.circle import wrapped
 from parzax.density import AbstractMixture
 from parzax.density.basis import Basis
 from parzax.meta.sources import Notes
-from parzax.samplers.repeats import first_evaluations
 from parzax.space import INACTIVE, Cells, Points, Space
 from parzax.split import State
+from parzax.split.state import first_equal
 
 # For a batch of n suggestions the space is enumerated if it has at most max(_MOST_ENUMERATED, _DRAWS * n)
 # configurations. Otherwise _DRAWS random configurations are drawn per suggestion.
@@ -32,7 +33,6 @@ _LEAST_PER_MEMBER = 8
 _MIDDLE = 0.499
 
 _epsilon = partial(_checks.setting, "epsilon", least=0, most=1)
-_one_branch = partial(_checks.flag, "one_branch")
 _count = partial(_checks.whole_number, "n_startup", least=0)
 
 
@@ -41,7 +41,8 @@ class Proposal(eqx.Module):
 
     Attributes:
         n_candidates: candidates per group below; None is 64, and 24 for several objectives; static.
-        epsilon: probability of a random suggestion after the start. It may be a JAX array.
+        epsilon: probability of a random suggestion after the start, and of a random member of a pool. It may
+            be a JAX array.
         repeats: whether a configuration that was evaluated, or is pending, may be suggested again. With False
             it is suggested again only if no new configuration is left among the candidates and a few random
             configurations (in a space of up to 512 configurations: among all configurations). This does not
@@ -68,7 +69,7 @@ class Proposal(eqx.Module):
     epsilon: float | Float[Array, ""] = eqx.field(default=0.0, converter=_epsilon)
     repeats: bool | None = eqx.field(static=True, default=None, converter=_checks.plain)
     midpoints: bool = eqx.field(static=True, default=True, converter=partial(_checks.flag, "midpoints"))
-    one_branch: bool = eqx.field(static=True, default=True, converter=_one_branch)
+    one_branch: bool = eqx.field(static=True, default=True, converter=partial(_checks.flag, "one_branch"))
 
     def __check_init__(self) -> None:
         """Raise for invalid settings."""
@@ -88,18 +89,11 @@ class AbstractStart(eqx.Module):
     """A rule for suggestions before a sampler has seen ``n_startup`` rows.
 
     Attributes:
-        by_chance: whether the sampler's ``epsilon`` applies to these suggestions too.
         n_startup: suggestions come from the rule until there are this many rows; pending and failed rows
             count, constraint-only rows do not. Static.
     """
 
-    by_chance: ClassVar[bool] = False
     n_startup: eqx.AbstractVar[int]
-
-    @property
-    def report(self) -> tuple[str, ...]:
-        """One line for each log that suggestions come from."""
-        return ()
 
     @abc.abstractmethod
     def __call__(self, key: PRNGKeyArray, state: State, at_random: AtRandom) -> Points:
@@ -113,7 +107,6 @@ class RandomStart(AbstractStart):
     ``n_startup`` is as in `AbstractStart`; 0 starts with the densities at once.
     """
 
-    by_chance: ClassVar[bool] = True
     n_startup: int = eqx.field(static=True, default=10, converter=_count)
 
     def __call__(self, key: PRNGKeyArray, state: State, at_random: AtRandom) -> Points:
@@ -239,7 +232,7 @@ def find_told(
     """Mask of the native values that equal one of the rows in the mask ``counts``; NaN equals NaN."""
     both = jnp.concatenate([rows, x.astype(rows.dtype)])
     counted = jnp.concatenate([counts, jnp.ones(len(x), bool)])
-    return first_evaluations(both, counted)[len(rows) :] < len(rows)
+    return first_equal(both, counted)[len(rows) :] < len(rows)
 
 
 def concatenate(*parts: Points) -> Points:
@@ -265,18 +258,21 @@ def draw_midpoints(
 
 
 def find_midpoints(basis: Basis, a: Points, b: Points) -> Points:
-    """Points between a and b, in numeric parameters; categories are those of a.
+    """Points between a and b, in numeric parameters (on a circle on the shorter arc); categories of a.
 
     A parameter that is active in only one of the two takes its place there; if it has another regime in b, it
     takes the place in a.
     """
-    frame, numeric = basis.frame, jnp.ones(basis.n_slots, bool)
+    frame, numeric, periodic = basis.frame, *jnp.ones((2, basis.n_slots), bool)
     for part in basis.groups:
         numeric = numeric.at[part.slot].set(not part.categorical)
+        periodic = periodic.at[part.slot].set(part.family.periodic)
     unit, other = frame.spread(a.unit), frame.spread(b.unit)
     both = frame.spread(a.regime == b.regime) & numeric[None]
     only_b = frame.spread((a.regime == INACTIVE) & (b.regime != INACTIVE))
-    return frame.at(jnp.where(both, unit + _MIDDLE * (other - unit), jnp.where(only_b, other, unit)))
+    middle = unit + _MIDDLE * jnp.where(periodic[None], wrapped(other - unit), other - unit)
+    middle = jnp.where(periodic[None], middle - jnp.floor(middle), middle)
+    return frame.at(jnp.where(both, middle, jnp.where(only_b, other, unit)))
 
 
 def best_of_candidates(

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import equinox as eqx
 import jax
@@ -15,7 +15,7 @@ from jaxtyping import Array, Float, Int, PRNGKeyArray
 from parzax import _checks
 from parzax._compile import compiled, is_tracing
 from parzax._progress import is_shown, progress_bar
-from parzax.samplers.problem import DIRECTIONS, Problem, bind
+from parzax.samplers.problem import DIRECTIONS, Problem, bind, call_traced
 from parzax.samplers.repeats import signed
 from parzax.samplers.sampler import Sampler, check_confirm, warn_of_unseen
 from parzax.samplers.stop import Stop, as_rules
@@ -67,11 +67,8 @@ class Search(NamedTuple):
         return Search(self.done, self.state.resized(capacity), fit_rows(empty, self.constraints))
 
 
-class Stage(NamedTuple):
-    """A part of a run: the capacity of its state, and the number of evaluations of the run at its end."""
-
-    capacity: int
-    end: int
+# Parts of a run: the capacity of its state, and the number of evaluations of the run at the end.
+Stages: TypeAlias = Sequence[tuple[int, int]]
 
 
 @_checks.known_arguments(DIRECTIONS)
@@ -160,8 +157,9 @@ def optimize(
         raise ValueError("progress=True shows no bar in compiled code of your own; use on_round there.")
     shown, n, k = is_shown(progress), int(setup.n_evaluations), setup.n_parallel
     first, stages = plan_stages(state, n, k, _ALONE)
-    search = begin(setup, state, stages[0].capacity)
-    start, total = search.state.count, stages[-1].end
+    (capacity, _), (_, total) = stages[0], stages[-1]
+    search = begin(setup, state, capacity)
+    start = search.state.count
     if np.ndim(start):
         raise ValueError(f"state must be that of one run, got {len(start)}; use px.optimize_many.")
     if mesh is not None:
@@ -204,7 +202,8 @@ def advance(key: PRNGKeyArray, setup: Setup, search: Search, end: Any) -> Search
     def goes_on(search: Search) -> Any:
         more = search.done < end
         for rule in rules:
-            fires = _checks.real_array("the answer of stop", rule(sampler, search.state))
+            answer = call_traced(rule, "Write def stop(sampler, state).", sampler, search.state)
+            fires = _checks.real_array("the answer of stop", answer)
             _checks.check_shape("the answer of stop", fires)
             more &= jnp.logical_not(fires)
         return more
@@ -247,7 +246,7 @@ _resized = compiled(Search.resized)
 def run(
     advance: Callable[[Search, int], Search],
     search: Search,
-    stages: Sequence[Stage],
+    stages: Stages,
     pause: int | None = None,
     watch: Callable[[Search, int], bool] | None = None,
 ) -> Search:
@@ -276,7 +275,7 @@ def begin(setup: Setup, state: State | None, capacity: int) -> Search:
 
 def plan_stages(
     state: State | None, n_evaluations: int, n_parallel: int, steps: Sequence[int]
-) -> tuple[int, list[Stage]]:
+) -> tuple[int, Stages]:
     """Rows before a run (of a traced state, its capacity), and the stages that the run goes through.
 
     The capacity of a round depends on the number of its first row alone, not on where the run began or will
@@ -294,7 +293,7 @@ def plan_stages(
         # A multiple of 32, because processors compute with vectors.
         capacities[-1] = min(capacities[-1], -(-(first + total) // 32) * 32)
     ends = ((capacity, min((capacity - first) // k * k, total)) for capacity in capacities)
-    return first, [Stage(capacity, end) for capacity, end in ends if end > 0]
+    return first, [(capacity, end) for capacity, end in ends if end > 0]
 
 
 def least_capacity(n_parallel: int, steps: Sequence[int]) -> int:

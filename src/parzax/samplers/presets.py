@@ -127,13 +127,12 @@ def tpe(
     >>> px.tpe(space, split=px.Split(gamma=px.gamma.Linear(0.1))).split.gamma
     Linear(beta=0.1)
     """
-    if n_objectives is None:
-        n_objectives = len(directions) if isinstance(directions, (tuple, list)) else 1
-    n_objectives = _checks.whole_number("n_objectives", n_objectives, 1)
+    if n_objectives is not None:
+        n_objectives = _checks.whole_number("n_objectives", n_objectives, 1)
     n_constraints = _checks.whole_number("n_constraints", n_constraints, 0)
-    if isinstance(split, Split):
-        split.ties.check(n_objectives)
     signs = _checks.directions(directions, n_objectives)
+    if isinstance(split, Split):
+        split.ties.check(len(signs))
     beliefs = beliefs_of(space, prior)
     return Sampler(space, split, smoothing, acquisition, signs, n_constraints, start, proposal, beliefs)
 
@@ -181,20 +180,25 @@ def mo_tpe() -> None:
     """
 
 
-@names_guesses
-def optuna_tpe(
-    space: Space,
-    n_objectives: int | None = None,
-    n_constraints: int = 0,
-    *,
-    directions: Directions = "minimize",
-    split: AbstractSplit | None = None,
-    smoothing: AbstractSmoothing = Smoothing(ages=Ramp()),
-    acquisition: AbstractAcquisition = Relative(),
-    start: AbstractStart = RandomStart(),
-    proposal: Proposal = Proposal(24, repeats=True, midpoints=False, one_branch=False),
-    prior: Any = None,
-) -> Sampler:
+@wraps(tpe)
+def _tpe_with_split(*args: Any, split: AbstractSplit | None, **options: Any) -> Sampler:
+    """`tpe`; without a split, the one of Optuna for this number of objectives."""
+    sampler = tpe(*args, **options)
+    if split is None:
+        m = sampler.n_objectives
+        ties = Hypervolume() if m in (2, 3) else Crowding()
+        split = Split(Optuna() if m == 1 else Linear(0.1), infeasible="better", ties=ties, merit=None)
+    return replace(sampler, split=split)
+
+
+@variant(
+    _tpe_with_split,
+    split=None,
+    smoothing=Smoothing(ages=Ramp()),
+    acquisition=Relative(),
+    proposal=Proposal(24, repeats=True, midpoints=False, one_branch=False),
+)
+def optuna_tpe() -> None:
     """TPE as in Optuna 5 with ``multivariate=True``: the same scores as its estimators, in float64.
 
     min(ceil(0.1 N), 25) rows are below; with several objectives ceil(0.1 N), ordered by non-domination rank
@@ -210,12 +214,3 @@ def optuna_tpe(
 
     The arguments are those of `tpe`; ``split=None`` is the split above.
     """
-    sampler = tpe(
-        space, n_objectives, n_constraints, directions=directions, smoothing=smoothing,
-        acquisition=acquisition, start=start, proposal=proposal, prior=prior,
-    )  # fmt: skip
-    if split is None:
-        m = sampler.n_objectives
-        ties = Hypervolume() if m in (2, 3) else Crowding()
-        split = Split(Optuna() if m == 1 else Linear(0.1), infeasible="better", ties=ties, merit=None)
-    return replace(sampler, split=split)

@@ -32,7 +32,7 @@ _REMEDIES = {
     "choose()": 'Name the choices: parzax.choose(params["act"], relu=jax.nn.relu, tanh=jnp.tanh).',
     "'dict' object has no attribute": 'params is a dict: write params["name"].',
     "Tracer": "JAX traces fn, so params have no values yet: use functions of JAX (jnp., jax.lax.) alone.",
-    **dict.fromkeys(("string indexing", "key<", "is 0-dimensional, but"), _ARGUMENTS),
+    **dict.fromkeys(("string indexing", "key<", "is 0-dimensional, but"), ""),
 }
 # Arguments of the space and of the sampler that somebody may give to a run or a problem.
 VALID = {"valid": "px.Space(domains, valid=...)"}
@@ -202,17 +202,8 @@ class Problem(eqx.Module):
         params = x if self.takes == "x" else self.space.unflatten(x)
         active = self.space.active(x) if self.takes == "active" else None
         try:
-            return self.fn(key, params) if active is None else self.fn(key, params, active=active)
-        except (TypeError, IndexError, AttributeError) as error:
-            text, trace = f"{type(error).__name__}: {error}", cast(TracebackType, error.__traceback__)
-            remedies = [remedy for words, remedy in _REMEDIES.items() if words in text]
-            # Without a frame of fn, the call did not fit its arguments.
-            remedies += [_ARGUMENTS] * (trace.tb_next is None)
-            if not remedies:
-                raise
-            # The last line says what to do; the user's own line stays in the traceback.
-            explained = TypeError(f"{str(error).splitlines()[0]}\n{remedies[0]}")
-            raise explained.with_traceback(trace.tb_next) from None
+            options = {} if active is None else {"active": active}
+            return call_traced(self.fn, _ARGUMENTS, key, params, **options)
         except KeyError as error:
             missing = error.args[0] if error.args else None
             in_tree = getattr(self.space, "structure", None) is not None
@@ -221,6 +212,25 @@ class Problem(eqx.Module):
             names = ", ".join(map(repr, self.space.names))
             hint = "; params has the structure of the domains" * in_tree
             raise KeyError(f"fn looks up {missing!r}, but the parameters are {names}{hint}.") from error
+
+
+def call_traced(fn: Callable[..., Any], arguments: str, *args: Any, **options: Any) -> Any:
+    """Call a user's function while JAX traces it: the error for what cannot be traced says what to write.
+
+    ``arguments`` says how the function is written.
+    """
+    try:
+        return fn(*args, **options)
+    except (TypeError, IndexError, AttributeError) as error:
+        text, trace = f"{type(error).__name__}: {error}", cast(TracebackType, error.__traceback__)
+        remedies = [remedy or arguments for words, remedy in _REMEDIES.items() if words in text]
+        # Without a frame of fn, the call did not fit its arguments.
+        remedies += [arguments] * (trace.tb_next is None)
+        if not remedies:
+            raise
+        # The last line says what to do; the user's own line stays in the traceback.
+        explained = TypeError(f"{str(error).splitlines()[0]}\n{remedies[0]}")
+        raise explained.with_traceback(trace.tb_next) from None
 
 
 def bind(problem: Any, space: Space, n_objectives: int, n_constraints: int) -> Any:

@@ -1,7 +1,8 @@
 """Configurations that were evaluated several times: their means, the best of them, what to evaluate again."""
 
+from collections.abc import Callable
 from dataclasses import replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -9,6 +10,7 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
 from parzax._compile import compiled
+from parzax._numerics.arrays import somewhere
 from parzax.pareto import non_domination_rank
 from parzax.split import State
 from parzax.split.state import first_equal
@@ -78,18 +80,13 @@ class Means(NamedTuple):
         return jnp.argmax(at_best).astype(jnp.int32), at_best.any()
 
 
-def first_evaluations(x: Float[Array, "n d"], counted: Bool[Array, " n"]) -> Int[Array, " n"]:
-    """Index of the first counted row with the same values (inactive = inactive); n in rows not counted."""
-    return first_equal(jnp.where(jnp.isnan(x), jnp.inf, x), counted)
-
-
 def average(
     first: Int[Array, " n"],
     losses: Float[Array, "n m"],
     constraints: Float[Array, "n c"],
     evaluated: Bool[Array, " n"],
 ) -> Means:
-    """Means over the evaluated rows of each configuration; ``first`` as from `first_evaluations`."""
+    """Means over the evaluated rows of each configuration; ``first`` as from `first_equal`."""
     n, m = losses.shape
     mask = evaluated[:, None]
     count = jnp.zeros(n, jnp.int32).at[first].add(evaluated.astype(jnp.int32), mode="drop")
@@ -118,43 +115,47 @@ def signed(directions: tuple[str, ...], values: Float[Array, "n m"]) -> Float[Ar
     return values * signs.astype(values.dtype)[None]
 
 
-def means_of(state: State) -> Means:
-    """Means over the evaluated rows of each configuration of a state."""
-    evaluated = state.evaluated
-    return average(state.first_among(evaluated), state.losses, state.constraints, evaluated)
+def has_differences(state: State) -> Bool[Array, ""]:
+    """Whether evaluations of a configuration differ."""
+    first = state.first_among(state.evaluated)
+    return (state.evaluated[:, None] & (state.losses != state.losses.at[first].get(mode="clip"))).any()
 
 
-def has_noise(state: State) -> Bool[Array, ""]:
-    """Whether evaluations of one configuration differ by more than their last digits."""
-    half = state.evaluated.sum(dtype=jnp.int32) // 2
-    median = jnp.take_along_axis(state.losses, state.loss_order[:, half][None], axis=0)[0]
-    means = means_of(state)
-    spread = median - means.losses.min(axis=0)
-    return (means.noise > _LEAST_NOISE * jnp.where(jnp.isfinite(spread), spread, 0)).any()
+def as_configurations(state: State, differs: bool | None = None) -> tuple[State, Any]:
+    """The state for splits, and whether evaluations of a configuration differ by more than their last digits.
 
-
-def as_configurations(state: State) -> State:
-    """The state for splits: without noise, only the first evaluation of a configuration is in a group.
-
-    With noise all evaluations of a configuration are, with its mean losses and mean constraint values.
+    Without such noise only the first evaluation of a configuration is in a group. With noise all evaluations
+    of a configuration are, with its mean losses and mean constraint values. If the caller knows that none
+    ``differs``, nothing of the latter is compiled.
     """
-    evaluated, noise = state.evaluated, has_noise(state)
+    evaluated, losses = state.evaluated, state.losses
     first = state.first_among(evaluated)
 
-    def averaged() -> tuple[Array, Array, Array]:
-        means = means_of(state)
-        losses, constraints = (
-            jnp.where(evaluated[:, None], mean.at[first].get(mode="clip"), values)
-            for mean, values in ((means.losses, state.losses), (means.constraints, state.constraints))
+    def averaged() -> tuple[Array, Array, Array, Array]:
+        half = evaluated.sum(dtype=jnp.int32) // 2
+        median = jnp.take_along_axis(losses, state.loss_order[:, half][None], axis=0)[0]
+        means = average(first, losses, state.constraints, evaluated)
+        spread = median - means.losses.min(axis=0)
+        noise = (means.noise > _LEAST_NOISE * jnp.where(jnp.isfinite(spread), spread, 0)).any()
+        averages = (part.at[first].get(mode="clip") for part in (means.losses, means.constraints))
+        mean, limits = (
+            jnp.where(noise & evaluated[:, None], average, told)
+            for average, told in zip(averages, (losses, state.constraints), strict=True)
         )
-        return losses, constraints, state.sort_rows(jnp.where(jnp.isnan(losses), jnp.inf, losses))
+        order = state.sort_rows(jnp.where(jnp.isnan(mean), jnp.inf, mean))
+        return noise, mean, limits, jnp.where(noise, order, state.loss_order)
 
-    as_told = state.losses, state.constraints, state.loss_order
-    losses, constraints, order = jax.lax.cond(noise, averaged, lambda: as_told)
-    copies = evaluated & (first < jnp.arange(state.capacity, dtype=first.dtype)) & ~noise
-    losses = jnp.where(copies[:, None], jnp.nan, losses)
+    def unchanged() -> tuple[Array, Array, Array, Array]:
+        return jnp.zeros((), bool), losses, state.constraints, state.loss_order
+
+    noise, mean, limits, order = False, losses, state.constraints, state.loss_order
+    if differs is not False:
+        differences = somewhere(has_differences(state))
+        noise, mean, limits, order = jax.lax.cond(differences, averaged, unchanged)
+    copies = evaluated & (first < jnp.arange(state.capacity, dtype=first.dtype)) & jnp.logical_not(noise)
+    mean = jnp.where(copies[:, None], jnp.nan, mean)
     only = state.constraint_only | copies
-    return replace(state, losses=losses, constraints=constraints, loss_order=order, constraint_only=only)
+    return replace(state, losses=mean, constraints=limits, loss_order=order, constraint_only=only), noise
 
 
 @compiled
@@ -165,7 +166,7 @@ def mark_best(
     evaluated: Bool[Array, " n"],
 ) -> tuple[Means, Bool[Array, " n"]]:
     """Means, and a mask of the first evaluation of each best configuration."""
-    means = average(first_evaluations(x, evaluated), losses, constraints, evaluated)
+    means = average(first_equal(x, evaluated), losses, constraints, evaluated)
     if losses.shape[1] > 1:
         return means, (non_domination_rank(means.losses, means.feasible) == 0) & means.feasible
     row, exists = means.best()
@@ -181,12 +182,18 @@ def best_rows(directions: tuple[str, ...], state: State) -> Best:
     return Best(x, losses, constraints, mask)
 
 
+def is_repeat_due(count: int) -> bool:
+    """Whether a search without noise may repeat a configuration after so many rows."""
+    return count % _EVERY_UNKNOWN == 0
+
+
 def choose_repeats(
     state: State,
     confirm: bool | Bool[Array, "*n"],
     n: int,
-    allowed: Bool[Array, " rows"],
-    by_itself: bool | Bool[Array, ""] = False,
+    find_allowed: Callable[[], Bool[Array, " rows"]],
+    by_itself: bool | Bool[Array, ""],
+    noise: bool | Bool[Array, ""],
 ) -> tuple[Bool[Array, " {n}"], Int[Array, " {n}"]]:
     """Which of the next n suggestions evaluate a configuration again, and the rows of the configurations.
 
@@ -194,14 +201,15 @@ def choose_repeats(
     evaluations), where pending and failed evaluations count; the others go to the next ones. With several
     objectives these bounds are ranked by non-domination. While no difference was seen, those with the fewest
     evaluations come first, and there are at most three repeats. No suggestion repeats if no configuration is
-    feasible and in an ``allowed`` row, or where ``confirm`` (one flag, or one for each) is False and the
-    search does not repeat ``by_itself``: after 20 rows, to see whether there is noise; after 20 more if there
-    is not and losses of different configurations are equal, as those of one may then be by chance; and with
-    noise at every fifth row, but not for several objectives, of which too many are on the front.
+    feasible and in a row of the mask that ``find_allowed`` returns, or where ``confirm`` (one flag, or one
+    for each) is False and the search does not repeat ``by_itself``: after 20 rows, to see whether there is
+    ``noise``; after 20 more if none was seen and losses of different configurations are equal, as those of
+    one may then be by chance; and with noise at every fifth row, but not with several objectives, as too many
+    configurations are on the front.
     """
     number = state.count + jnp.arange(n, dtype=state.count.dtype)
 
-    def due(every: int) -> Int[Array, ""]:
+    def due(every: Any) -> Int[Array, ""]:
         """How many of the suggestions follow a multiple of so many rows."""
         return (number % every == 0).sum(dtype=number.dtype)
 
@@ -215,7 +223,7 @@ def choose_repeats(
         several = state.losses.shape[1] > 1
         merit = non_domination_rank(bound, means.feasible) if several else bound[:, 0]
         differs, i = (means.noise > 0).any(), jnp.arange(n)
-        eligible = means.feasible & allowed
+        eligible = means.feasible & find_allowed()
         keys = n_told, merit, jnp.where(differs, 0, n_told), ~eligible
         order = jnp.lexsort(keys).astype(jnp.int32)
         rows = order.at[i].get(mode="clip")
@@ -225,12 +233,16 @@ def choose_repeats(
         loss, same = state.losses[ranked, 0], first[ranked]
         equal = ((loss[1:] == loss[:-1]) & (same[1:] != same[:-1])).any()
         unknown = jnp.minimum(due(_EVERY_UNKNOWN), 1 + equal.astype(n_repeats.dtype) - n_repeats)
-        n_due = jnp.where(has_noise(state), 0 if several else due(_EVERY), unknown)
+        n_due = jnp.where(noise, 0 if several else due(_EVERY), unknown)
         return again & (confirm | (by_itself & (i < n_due))), rows
 
-    # In a run this depends on the number of the step alone, so that most steps do not compute means.
-    some = jnp.any(confirm) | (by_itself & (due(_EVERY) > 0))
-    return jax.lax.cond(some, choose, lambda: (jnp.zeros(n, bool), jnp.zeros(n, jnp.int32)))
+    def choose_none() -> tuple[Bool[Array, " n"], Int[Array, " n"]]:
+        return jnp.zeros(n, bool), jnp.zeros(n, jnp.int32)
+
+    # Most steps compute no means.
+    is_due = due(jnp.where(noise, _EVERY, _EVERY_UNKNOWN)) > 0
+    some = jnp.any(confirm) | (by_itself & is_due)
+    return jax.lax.cond(somewhere(some), choose, choose_none)
 
 
 def incumbents(
@@ -238,7 +250,7 @@ def incumbents(
 ) -> Int[Array, " n"]:
     """The best row after each of n evaluations, by `Means.best`; -1 while there is none."""
     evaluated, number = ~jnp.isnan(losses[:, 0]), jnp.arange(len(x))
-    first = first_evaluations(x, evaluated)
+    first = first_equal(x, evaluated)
 
     def best(last: Int[Array, ""]) -> Int[Array, ""]:
         row, exists = average(first, losses, constraints, evaluated & (number <= last)).best()

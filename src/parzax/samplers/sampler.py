@@ -19,27 +19,22 @@ import numpy as np
 from jaxtyping import Array, Float, Int, PRNGKeyArray
 
 from parzax import _checks, _html
+from parzax._atomic import write_whole
 from parzax._compile import compiled
 from parzax._numerics import capacity as capacity_of
 from parzax._numerics import to_device
 from parzax._words import plural
 from parzax.acquisition import AbstractAcquisition
 from parzax.density.basis import Basis, on_device
-from parzax.density.beliefs import Beliefs
+from parzax.density.prior import Beliefs
 from parzax.density.smoothing import AbstractSmoothing
 from parzax.samplers import suggestion
 from parzax.samplers.candidates import AbstractStart, Proposal, RandomStart, enumerate_points
-from parzax.samplers.repeats import Best, best_rows, signed
+from parzax.samplers.repeats import Best, best_rows, has_differences, is_repeat_due, signed
 from parzax.space import Frame, Points, Space
 from parzax.space.checks import refuse_rows
 from parzax.split import AbstractSplit, State
 from parzax.split.state import violations
-
-
-def _directions(directions: Any) -> tuple[str, ...]:
-    """One direction per objective, as a tuple; a single string stands for one objective."""
-    several = isinstance(directions, (tuple, list))
-    return _checks.directions(directions, len(directions) if several and directions else 1)
 
 
 def check_confirm(name: str, sampler: "Sampler") -> None:
@@ -75,7 +70,7 @@ class Sampler(eqx.Module):
     split: AbstractSplit
     smoothing: AbstractSmoothing
     acquisition: AbstractAcquisition
-    directions: tuple[str, ...] = eqx.field(static=True, default=("minimize",), converter=_directions)
+    directions: tuple[str, ...] = eqx.field(static=True, default=("minimize",), converter=_checks.directions)
     n_constraints: int = eqx.field(static=True, default=0, converter=_checks.plain)
     start: AbstractStart = RandomStart()
     proposal: Proposal = Proposal()
@@ -92,6 +87,8 @@ class Sampler(eqx.Module):
             hint = "; write parzax.Space(domains)" if name == "space" else ""
             _checks.instance(name, getattr(self, name), kind, wanted, hint)
         _checks.whole_number("n_constraints", self.n_constraints, 0)
+        if self.space is not None:
+            self.space.check_bounded("samplers need bounds")
         wanted = "given to a preset, such as px.tpe(space, prior=...)"
         _checks.instance("prior", self.prior, Beliefs | None, wanted)
 
@@ -264,8 +261,14 @@ class Sampler(eqx.Module):
         if candidates is None:
             # All configurations, if suggestions must be new and the space is small enough.
             new = n > 1 or not self.proposal.repeats
-            every = enumerate_points(self.space, n, dtype) if new else None
-            return _suggest(*given, every, starting, again)
+            every, differs = enumerate_points(self.space, n, dtype) if new else None, None
+            if n == 1 and again is None and starting is False and self.proposal.repeats is None:
+                differs = knows_differences(state)
+                if differs is False and is_repeat_due(int(state.count)):
+                    is_repeat, x = _repeat(basis, state)
+                    if is_repeat:
+                        return x
+            return _suggest(*given, every, starting, differs, again)
         x, pool = configurations("candidates", candidates, self.space, basis.frame, dtype)
         if len(pool) < n:
             raise ValueError(f"candidates must have at least n = {n} rows, got {len(pool)}.")
@@ -301,12 +304,7 @@ class Sampler(eqx.Module):
         header = self._describe(), state.x.shape, str(state.x.dtype)
         content.write(json.dumps(header).encode() + b"\n")
         eqx.tree_serialise_leaves(content, state)
-        part = Path(f"{os.fspath(path)}.{os.urandom(4).hex()}.part")
-        try:
-            part.write_bytes(_seal(content.getvalue()) + b"\n" + content.getvalue())
-            os.replace(part, path)
-        finally:
-            part.unlink(missing_ok=True)
+        write_whole(path, _seal(content.getvalue()) + b"\n" + content.getvalue())
 
     def load(self, path: str | os.PathLike[str]) -> State:
         """Read a state from a file of `save`.
@@ -378,6 +376,7 @@ def _size(_sampler: Sampler, _basis: Basis, _key: Any, state: State, *_: Any) ->
 _score, _status, _resized = compiled(suggestion.score), compiled(suggestion.status), compiled(State.resized)
 _suggest = compiled(suggestion.suggest, _size)
 _suggest_members = compiled(suggestion.suggest_members, _size)
+_repeat, _has_differences = compiled(suggestion.repeat), compiled(has_differences)
 
 
 @compiled
@@ -406,6 +405,14 @@ def is_starting(state: State, n_startup: int) -> bool | None:
         return None
     count, only = jax.device_get((state.count, state.constraint_only))
     return bool(count - only[:count].sum() < n_startup)
+
+
+def knows_differences(state: State) -> bool | None:
+    """False if no evaluations of a configuration differ; None if some may. ``state`` is on the host."""
+    count, first = jax.device_get((state.count, state.first))
+    if (first[:count] == np.arange(count)).all() or not _has_differences(state):
+        return False
+    return None
 
 
 _encode = compiled(Frame.encode)

@@ -24,8 +24,8 @@ from parzax.split.state import first_equal
 Stop: TypeAlias = Callable[[Sampler, State], Bool[Any, ""]]
 
 
+# Settings are arrays, so that another value compiles nothing.
 def _numbers(value: Any) -> Any:
-    """A number, or one for each objective, as an array, so that another value compiles nothing."""
     values = _checks.floats("value", value)
     if not isinstance(values, jax.Array) and np.isnan(values).any():
         raise ValueError(f"value must not be NaN, got {value!r}.")
@@ -37,8 +37,7 @@ def _rows(n: Any) -> Any:
 
 
 def _bound(bound: Any) -> Any:
-    bound = _checks.setting("bound", bound, least=0)
-    return bound if isinstance(bound, jax.Array) else np.asarray(bound, float)
+    return _checks.floats("bound", _checks.setting("bound", bound, least=0))
 
 
 @final

@@ -64,22 +64,22 @@ class Trace(eqx.Module):
         It is the value of a single evaluation. If evaluations have noise, it is too good; see `incumbent`.
         Rows told before the run (``state=``) do not count; ``sampler.best(trace.state)`` is of all rows.
         """
-        objective = _checks.whole_number("objective", objective, 0, self.losses.shape[-1] - 1)
-        value = self.losses[..., objective]
-        usable, axis = self.feasible & ~jnp.isnan(value), value.ndim - 1
-        if self.directions[objective] == "maximize":
-            return jax.lax.cummax(jnp.where(usable, value, -jnp.inf), axis=axis)
-        return jax.lax.cummin(jnp.where(usable, value, jnp.inf), axis=axis)
+        sign, losses = self._losses_of(objective)
+        usable = self.feasible & ~jnp.isnan(losses)
+        return sign * jax.lax.cummin(jnp.where(usable, losses, jnp.inf), axis=losses.ndim - 1)
 
     def incumbent(self, objective: int = 0) -> Int[Array, "*s n"]:
         """(..., n) first row of the best feasible configuration so far; -1 before there is one.
 
         The best one is that of `parzax.samplers.Sampler.best`, by the means of repeated evaluations.
         """
+        return _incumbents(self.x, self._losses_of(objective)[1][..., None], self.constraints)
+
+    def _losses_of(self, objective: int) -> tuple[int, Any]:
+        """Sign of an objective, -1 if it is maximised, and its values times the sign."""
         objective = _checks.whole_number("objective", objective, 0, self.losses.shape[-1] - 1)
         sign = -1 if self.directions[objective] == "maximize" else 1
-        losses = sign * self.losses[..., objective, None]
-        return _incumbents(self.x, losses, self.constraints)
+        return sign, sign * self.losses[..., objective]
 
     def best_params(self) -> Any:
         """The parameters of the best feasible configuration by name, as `parzax.Space.as_dict` gives them.

@@ -97,6 +97,14 @@ class Recorded:
         return ()
 
 
+@dataclass(frozen=True)
+class Given(Recorded):
+    """A condition on given values that are no part of the space, see `ParzenEstimator.conditional`.
+
+    The estimator knows whether it holds (`parzax.space.Frame.permitted`).
+    """
+
+
 Condition: TypeAlias = In | Between | Recorded
 
 

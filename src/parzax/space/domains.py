@@ -69,6 +69,11 @@ class Domain(ABC):
         """Whether the values are integers by type, as in `Int`; not only equal to integers."""
         return False
 
+    @property
+    def is_circle(self) -> bool:
+        """Whether the last value is next to the first, see `Float` and `Int`."""
+        return False
+
     def outside(self, values: np.ndarray) -> np.ndarray:
         """Mask of native ``values`` (any shape) that do not belong to the domain; NaN does not."""
         with np.errstate(invalid="ignore", over="ignore", divide="ignore"):
@@ -86,7 +91,7 @@ class Domain(ABC):
 
     def ends(self) -> np.ndarray:
         """The smallest and the largest native value."""
-        return self.axis.native(np.array([0.0, 1.0]), np.array([0, max(int(self.axis.n_values) - 1, 0)]))
+        return self.axis.native(np.array(self.axis.ends), np.array([0, max(int(self.axis.n_values) - 1, 0)]))
 
     def list_values(self) -> np.ndarray:
         """The native values of a domain with discrete values, ascending; codes for categories."""
@@ -107,6 +112,7 @@ class Numeric(Domain):
     _: KW_ONLY
     log: bool = False
     step: float | None = None
+    periodic: bool = False
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -115,18 +121,33 @@ class Numeric(Domain):
             object.__setattr__(self, bound, self._number(bound))
         if self.low > self.high:
             raise ValueError(f"{name}: low must not exceed high, got low={self.low!r}, high={self.high!r}.")
-        if not math.isfinite(float(self.high) - float(self.low)):
+        is_open = math.inf in (-self.low, self.high)
+        if is_open and (self.periodic or self.step is not None or self.low == self.high):
+            raise ValueError(
+                f"{name}: steps and circles need bounds, got low={self.low!r}, high={self.high!r}."
+            )
+        if not is_open and not math.isfinite(float(self.high) - float(self.low)):
             raise ValueError(f"{name}: high - low overflows for low={self.low!r}, high={self.high!r}.")
         object.__setattr__(self, "log", _checks.flag(f"{name}: log", self.log))
-        if self.log and self.low <= 0:
+        if self.log and self.low <= 0 and (self.low, self.high) != (0, math.inf):
             raise ValueError(f"{name}: log needs low > 0, got low={self.low!r}.")
+        object.__setattr__(self, "periodic", _checks.flag(f"{name}: periodic", self.periodic))
+        if self.periodic and (self.log or isinstance(self, Varying)):
+            raise ValueError(f"{name}: periodic=True needs log=False and bounds that do not move.")
         if self.step is not None:
             step = self._number("step")
+            if self.periodic and isinstance(self, Float):
+                values = "low and high are one value, so steps would have it twice"
+                raise ValueError(f"Float: step and periodic=True cannot be combined: {values}; use Int.")
             if step <= 0:
                 raise ValueError(f"{name}: step must be positive, got {self.step!r}.")
             if self.log and (step != 1 or isinstance(self, Float)):
                 raise ValueError(f"{name}: step={self.step!r} and log=True cannot be combined.")
             self._check_division(step)
+
+    @property
+    def is_circle(self) -> bool:
+        return self.periodic
 
     def _check_division(self, step: float) -> None:
         """Refuse a step that does not divide the range."""
@@ -155,12 +176,23 @@ class Numeric(Domain):
 
 @dataclass(frozen=True, repr=False)
 class Float(Numeric):
-    """A real parameter on ``[low, high]``, uniform on a log axis if ``log``, or in steps of ``step``."""
+    """A real parameter on ``[low, high]``, uniform on a log axis if ``log``, or in steps of ``step``.
+
+    If ``periodic``, low and high are one point of a circle, such as 0 and 2 pi. An infinite bound makes the
+    domain open, for densities only; ``Float(0, inf, log=True)`` is open at both ends of its log axis.
+    """
+
+    def _number(self, field: str) -> float:
+        value = getattr(self, field)
+        return float(value) if value in (-math.inf, math.inf) else super()._number(field)
 
 
 @dataclass(frozen=True, repr=False)
 class Int(Numeric):
-    """A whole number from ``low`` to ``high``, uniform on a log axis if ``log``, in steps of ``step``."""
+    """A whole number from ``low`` to ``high``, uniform on a log axis if ``log``, in steps of ``step``.
+
+    If ``periodic``, low comes one step after high, as hour 0 after hour 23.
+    """
 
     _: KW_ONLY
     step: int = 1

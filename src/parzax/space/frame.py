@@ -135,6 +135,8 @@ class Frame:
     # (s, s) 1 if the first slot comes before the second of the same parameter; None if at most one can apply
     before: Any = None
     n_rounds: int = field(default=0, metadata={"static": True})  # number of generations of parameters
+    # Which slots can apply, by values that the space lacks; None is all.
+    permitted: Bool[Any, " s"] | None = None
     # What `Space.bind_rules` gives; called with the frame, points and their native values.
     rules: tuple[Callable[..., Any], ...] = ()
 
@@ -156,7 +158,7 @@ class Frame:
         # For `Recorded` domains the log says which one applied, so there is no search for the first possible
         # domain.
         several = any(
-            second.regime == 1 and not isinstance(first.domain.conditions[0], Recorded)
+            second.regime == 1 and first.domain.conditions[0] != Recorded()
             for first, second in pairwise(slots)
         )
         frame = cls(
@@ -332,6 +334,11 @@ class Frame:
         """Mask of the slots that apply at the points."""
         return self.spread(at.regime) == self.regime[None]
 
+    def meets(self, tests: ConditionTests, at: Points, x: Float[Any, "n d"]) -> Bool[Any, "n c"]:
+        """Of which owners of tests all conditions are met at points with native values ``x``."""
+        passed = tests.passed(self.counted, self.spread(at.index), self.spread(x))
+        return tests.met(passed & self.here(at)[:, tests.tested])
+
     def on_continuum(self, at: Points) -> Bool[Any, "n d"] | bool:
         """Mask of the coordinates of points that are active and on a continuum; False if no axis is one."""
         if all(axis.discrete for axis in self.axes):
@@ -398,6 +405,7 @@ class Frame:
         for _ in range(self.n_rounds):
             can = tests.met(passed & applies[:, tests.tested])
             can = can if given is None else can & given
+            can = can if self.permitted is None else can & self.permitted[None]
             applies = can if self.before is None else can & ~(_matmul(can, self.before) > 0)
         if self.membership is None:
             return xp.where(applies, np.int32(0), np.int32(INACTIVE)), lambda x: x

@@ -185,5 +185,4 @@ def _is_sum_within(columns: Any, bounds: Any, _frame: Frame, _at: Points, x: Any
 
 
 def _is_not_forbidden(tests: ConditionTests, frame: Frame, at: Points, x: Any) -> Any:
-    passed = tests.passed(frame.counted, frame.spread(at.index), frame.spread(x))
-    return ~tests.met(passed & frame.here(at)[:, tests.tested]).any(axis=-1)
+    return ~frame.meets(tests, at, x).any(axis=-1)

@@ -95,10 +95,14 @@ class Split(AbstractSplit):
         first_front: whether the whole first front is below, however large; unless "alike", its feasible
             rows are counted. A row that repeats an earlier row is ordered after the others of its front.
             Otherwise all copies of a good configuration would be below and lead to more copies. Static.
-        every_minimum: which rows are below while no row satisfies a constraint. True takes all rows with the
-            smallest value, as in c-TPE's main text. False takes the first of them, as in its appendix and the
-            authors' code. With True in a discrete space, repeats of one configuration can outweigh all other
-            rows, and a run may never leave it. Static.
+        every_tie: whether all rows tied with the last row below are below too, as in the texts (f <= f^gamma;
+            arXiv 2211.14411, Eq. 4; 2212.06751, Eq. 6). False takes the earliest, as the authors' code does.
+            No effect with several objectives. Static.
+        unsatisfied: which rows are below while no row satisfies a constraint: "first", the first of the rows
+            with the smallest value, as in c-TPE's appendix B.3.2 and the authors' code; "all", all of these
+            rows, as in its Section 2.2 (in a discrete space repeats of one configuration can then outweigh
+            all other rows, and a run may never leave it); "none", as in the naive product of its
+            appendix B.2. Static.
         ties: rule that chooses which rows of a front are below, if not all of them are:
             `parzax.pareto.Crowding`, or, for two or three objectives, `parzax.pareto.Hypervolume`.
         merit: rule of `parzax.merits` for the mixture weights of the rows below; None for equal weights, as
@@ -108,12 +112,14 @@ class Split(AbstractSplit):
     gamma: AbstractGamma | None = None
     infeasible: Literal["nearest", "better", "alike"] = eqx.field(static=True, default="nearest")
     first_front: bool = _flag("first_front", False)
-    every_minimum: bool = _flag("every_minimum", False)
+    every_tie: bool = _flag("every_tie", False)
+    unsatisfied: str = eqx.field(static=True, default="first")
     ties: AbstractTies = Crowding()
     merit: AbstractMerit | None = ByRank()
 
     def __check_init__(self) -> None:
         """Raise TypeError or ValueError for wrong settings."""
+        _checks.one_of("unsatisfied", self.unsatisfied, ("first", "all", "none"))
         _checks.instance("gamma", self.gamma, AbstractGamma | None, "a rule of parzax.gamma or None")
         _checks.instance("ties", self.ties, AbstractTies, "a rule of parzax.pareto, such as Crowding()")
         _checks.instance("merit", self.merit, AbstractMerit | None, "a rule of parzax.merits")
@@ -126,7 +132,7 @@ class Split(AbstractSplit):
         rule, capacity = self._rule(state), state.capacity
         count = rule(evaluated.sum())
         # An upper bound on the number of rows below, up to the last counted row.
-        most = capacity if counts_feasible else rule.most(capacity)
+        most = capacity if counts_feasible or self.every_tie else rule.most(capacity)
         if losses.shape[1] == 1:
             # Sorted by loss; equal rows keep their order, and rows without losses come last.
             order = state.loss_order[0]
@@ -143,6 +149,9 @@ class Split(AbstractSplit):
             order = self.ties.order(losses, rank, evaluated, counted, count, most)
         dtype, place = state.x.dtype, count_before(order, counted)
         objective = evaluated & (place < count)
+        if self.every_tie and losses.shape[1] == 1:
+            loss = losses[:, 0]
+            objective = evaluated & (loss <= jnp.max(loss, initial=-jnp.inf, where=objective))
         if counts_feasible and self.infeasible == "nearest":
             others = objective & ~state.feasible
             by_violation = order[jnp.argsort(jnp.where(others, violation(state), jnp.inf)[order])]
@@ -157,7 +166,7 @@ class Split(AbstractSplit):
 
         usable, only = state.usable[:, None], state.constraint_only[:, None]
         measured = evaluated[:, None] | (only & usable & ~jnp.isnan(state.constraints))
-        of_constraint = partial(constraint_split, every_minimum=self.every_minimum)
+        of_constraint = partial(constraint_split, unsatisfied=self.unsatisfied)
         satisfied = jax.vmap(of_constraint, in_axes=(1, 1))(state.constraints, measured)
         below = jnp.concatenate([objective[None], satisfied])
         told = usable & ~only
@@ -212,17 +221,19 @@ def violation(state: State) -> Float[Array, " n"]:
 
 
 def constraint_split(
-    value: Float[Array, " n"], present: Bool[Array, " n"], *, every_minimum: bool = False
+    value: Float[Array, " n"], present: Bool[Array, " n"], *, unsatisfied: str = "first"
 ) -> Bool[Array, " n"]:
     """Mask of the rows below for one constraint: the rows with value <= 0.
 
-    If no row satisfies the constraint, the first row with the smallest value is below; with
-    ``every_minimum`` all rows with this value are (see `Split`). A row with NaN is never below.
+    If no row satisfies the constraint, the first row with the smallest value is below; with ``unsatisfied``
+    "all" or "none", all rows with this value or no row (see `Split`). A row with NaN is never below.
     """
     measured = present & ~jnp.isnan(value)
     satisfied = measured & (value <= 0)
+    if unsatisfied == "none":
+        return satisfied
     lowest = measured & (value == jnp.min(jnp.where(measured, value, jnp.inf)))
-    if not every_minimum:
+    if unsatisfied == "first":
         lowest &= jnp.arange(len(value)) == jnp.argmax(lowest)
     return jnp.where(satisfied.any(), satisfied, lowest)
 

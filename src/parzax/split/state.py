@@ -118,8 +118,7 @@ class State(eqx.Module):
             first = self._put(self.first, first[None])
         else:
             order, loss_order = larger.sort_rows(unit), larger.sort_rows(loss)
-            values = jnp.where(jnp.isnan(larger.x), jnp.inf, larger.x)
-            first = first_equal(values, larger.present).astype(jnp.int32)
+            first = first_equal(larger.x, larger.present).astype(jnp.int32)
             first = jnp.minimum(first, jnp.arange(n, dtype=jnp.int32))
         return replace(larger, order=order, loss_order=loss_order, first=first)
 
@@ -171,14 +170,15 @@ def fit_rows(empty: np.ndarray, rows: Any) -> Array:
 def first_equal(arrays: Any, counted: Bool[Array, " n"]) -> Int[Array, " n"]:
     """Index of the first counted row that equals each counted row in all arrays of a tree; n in other rows.
 
-    The rows are sorted. NaN equals nothing.
+    The rows are sorted. NaN equals NaN.
     """
 
     def split_groups(group: Array, column: Array) -> tuple[Array, None]:
         order = jnp.lexsort((column, group))
         ordered = group[order], column[order]
-        differs = jnp.stack([a[1:] != a[:-1] for a in ordered]).any(axis=0).astype(group.dtype)
-        return jnp.zeros_like(group).at[order[1:]].set(jnp.cumsum(differs)), None
+        pairs = [(a[1:], a[:-1]) for a in ordered]
+        differs = jnp.stack([(a != b) & ((a == a) | (b == b)) for a, b in pairs]).any(axis=0)
+        return jnp.zeros_like(group).at[order[1:]].set(jnp.cumsum(differs, dtype=group.dtype)), None
 
     # Rows of one group are equal in all columns that were compared so far.
     group = (~counted).astype(jnp.int32)

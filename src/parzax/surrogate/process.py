@@ -44,7 +44,8 @@ class GaussianProcess(eqx.Module):
 
     Its covariance is a Matern 5/2 function of the distance between two configurations, with one length for
     each parameter, plus a constant and noise. A number is on its unit axis (the logarithm, if the domain has
-    ``log``), so that a length of 1 is the range of the domain. Two different categories are at distance 1.
+    ``log``), so that a length of 1 is the range of the domain; on a circle distances are along chords. Two
+    different categories are at distance 1.
     An inactive parameter stands in the middle: at 1/2, or at equal distance to all categories. So its
     absence brings two rows no nearer to each other, and a row with it is at most half the largest distance
     away from a row without it (0.71 of this distance for many categories). The matrix of covariances is
@@ -85,6 +86,7 @@ class GaussianProcess(eqx.Module):
             TypeError, ValueError: shapes that do not fit.
         """
         _checks.instance("space", space, Space, "a parzax.Space")
+        space.check_bounded("a surrogate needs bounds")
         _checks.check_shape("x", x, "n", len(space), hint="; use jax.vmap for a batch")
         _checks.check_shape("losses", losses, len(x))
         if len(x) > self.max_rows:
@@ -317,6 +319,9 @@ def embed_points(space: Space, at: Points) -> Float[Array, "n p"]:
             absent = at.regime[:, j : j + 1] == INACTIVE
             # Two different categories have squared distance 2 (1 / sqrt 2)^2 = 1.
             column = jnp.where(absent, 1 / n_values, chosen) / 2**0.5
+        elif all(domain.is_circle for domain in space.domains[j]):
+            turns = 2 * np.pi * column
+            column = jnp.concatenate([jnp.cos(turns), jnp.sin(turns)], axis=1) / (2 * np.pi)
         columns.append(column.astype(dtype))
     return jnp.concatenate(columns, axis=1)
 
@@ -331,7 +336,8 @@ def _n_values(space: Space) -> list[int]:
 
 def _axes(space: Space) -> np.ndarray:
     """The parameter of each axis of `embed`."""
-    return np.repeat(np.arange(len(space)), np.maximum(_n_values(space), 1))
+    n_axes = [2 if all(domain.is_circle for domain in domains) else 1 for domains in space.domains]
+    return np.repeat(np.arange(len(space)), np.maximum(_n_values(space), n_axes))
 
 
 def _process(values: Any, z: Any, used: Any, axes: np.ndarray) -> tuple[Any, Any]:

@@ -43,8 +43,8 @@ class Region(eqx.Module):
         Domains, choices and conditions that cannot apply in the region are left out, and so are parameters
         without a domain, and rules (`parzax.valid`) that are about none of what is left. If a function says
         what is valid, only numbers are narrowed, unless a condition depends on them. A `parzax.Varying`
-        domain stays as it is. The ends of continuous domains are rounded outwards to two digits; an end
-        within 5 % of the range from a bound is the bound.
+        or periodic domain stays as it is. The ends of continuous domains are rounded outwards to two digits;
+        an end within 5 % of the range from a bound is the bound.
 
         >>> import jax, numpy as np, parzax as px
         >>> space = px.Space({"a": px.Float(0, 1), "b": px.Categorical(["x", "y"])})
@@ -154,7 +154,8 @@ def _within(domain: Domain, low: float, high: float, choices: np.ndarray) -> Dom
         return replace(domain, choices=[c for c, kept in zip(domain.choices, choices, strict=False) if kept])
     if isinstance(domain, Ordinal):
         return replace(domain, values=[v for v in domain.values if low <= v <= high])
-    if not isinstance(domain, Numeric) or isinstance(domain, Varying):
+    is_fixed = low < high and (isinstance(domain, Varying) or domain.is_circle)
+    if not isinstance(domain, Numeric) or is_fixed:
         return domain
     if domain.n_values is None and low < high:
         # Two digits, rounded outwards.

@@ -11,6 +11,7 @@ from parzax.kernels.bandwidth.scott import interquartile_range
 
 RULES = {
     "scott": bandwidth.Scott(),
+    "normal reference": bandwidth.NormalReference(),
     "magic scott": bandwidth.Scott(magic_exponent=0.5, discrete_minimum=None),
     "neighbours": bandwidth.Neighbours(),
     "ends": bandwidth.Neighbours(consider_endpoints=True, consider_magic_clip=False, consider_prior=True),
@@ -20,7 +21,7 @@ RULES = {
     "leave_one_out": bandwidth.LeaveOneOut(),
 }
 # Rules for which a row of weight 2 equals two rows; a neighbour rule gives two equal rows two scales.
-BY_FREQUENCY = ("scott", "magic scott", "dimension", "constant", "leave_one_out")
+BY_FREQUENCY = ("scott", "normal reference", "magic scott", "dimension", "constant", "leave_one_out")
 CAPACITY = 16
 # Each rule compiles anew, for a second or more: these are fast, and each rule has its peers and its loop.
 FAST = ("scott", "neighbours")

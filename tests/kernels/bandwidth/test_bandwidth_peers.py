@@ -47,6 +47,16 @@ def _pairs(position, scale):
     return np.stack([np.asarray(position), np.asarray(scale)], axis=1)[order]
 
 
+def test_normal_reference_is_statsmodels_formula(double):
+    """1.06 sd n^(-1/(4 + D)); the formula, as statsmodels is no dependency."""
+    rng = np.random.default_rng(0)
+    for n, d in itertools.product((2, 3, 40), (1, 4)):
+        x = rng.uniform(0, 0.5, n)
+        rule = bandwidth.NormalReference(minimum=1e-6)
+        scale = rule(jnp.asarray(x), jnp.ones(n), n_parameters=d)
+        np.testing.assert_allclose(scale, 1.06 * np.std(x) * n ** (-1 / (4 + d)), rtol=TOLERANCE)
+
+
 DISTRIBUTIONS = {
     "float": optuna.distributions.FloatDistribution(-3.0, 5.0),
     "float log": optuna.distributions.FloatDistribution(1e-5, 10.0, log=True),

@@ -87,7 +87,7 @@ def _runs(method: str, stacked: Any, keys: jax.Array) -> Runs:
         settings.TOP: lambda: adjusted(px.c_tpe, top=px.bandwidth.OptunaTop())(
             space, n_constraints=n_constraints
         ),
-        settings.NAIVE: lambda: px.papers.naive_c_tpe(space, n_constraints=n_constraints),
+        settings.NAIVE: lambda: settings.naive(space, n_constraints),
         settings.VANILLA: lambda: px.papers.tpe(space),
     }
     return optimised(samplers[method](), stacked, keys)

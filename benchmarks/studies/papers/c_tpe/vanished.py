@@ -84,7 +84,7 @@ def vanished() -> Arrays:
             shares.append((np.abs(factor - np.median(factor)) <= np.log1p(NEAR)).mean())
         found[f"constant/{name}"] = np.array(shares)
     keys = jax.random.split(jax.random.key(2), N_RUNS)
-    c_tpe, naive = px.c_tpe(space, n_constraints=1), px.papers.naive_c_tpe(space, n_constraints=1)
+    c_tpe, naive = px.c_tpe(space, n_constraints=1), settings.naive(space, 1)
     # A problem without constraints, for vanilla TPE, has the same keys and losses.
     samplers = {settings.VANILLA: px.papers.tpe(space), settings.OURS: c_tpe, settings.NAIVE: naive}
     for method, sampler in samplers.items():

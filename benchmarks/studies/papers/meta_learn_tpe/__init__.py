@@ -23,6 +23,6 @@ CAPTIONS = {
     "figure_12": "Figure 12: several sources, ten dimensions; medians with quartiles",
     "figures_4_5": "Figures 4, 5: distance from the hypervolume of the true front; means of 300 or 1000 runs",
     "figures_7_8": "Figures 7, 8: 50 % attainment surfaces and the true front",
-    "figure_9": "Figure 9: evaluations so far that are of the top 1 % and 5 %",
+    "figure_9": "Evaluations so far that are of the top 1 % and 5 %, by optimiser",
     "figures_10_11": "Figures 10, 11: the same as Figures 4, 5 for eta from 1.5 to 5",
 }

@@ -22,6 +22,16 @@ from parzax.space.valid import Forbidden, Ordered
 _MAX_LISTED = 1000
 _EQUALS = (CS.EqualsCondition, CS.InCondition)
 _COMPARES = (CS.LessThanCondition, CS.GreaterThanCondition)
+# Whether a condition or a clause on a number is about values below its own, or from it on, and whether it
+# begins or ends at the next value instead.
+_RANGES: dict[Any, tuple[str, bool]] = {
+    CS.LessThanCondition: ("high", False),
+    CS.GreaterThanCondition: ("low", True),
+    forbidden.ForbiddenLessThanClause: ("high", False),
+    forbidden.ForbiddenLessThanEqualsClause: ("high", True),
+    forbidden.ForbiddenGreaterThanClause: ("low", True),
+    forbidden.ForbiddenGreaterThanEqualsClause: ("low", False),
+}
 # What relations between two parameters leave.
 _RELATIONS: dict[Any, Callable[[str, str], Ordered]] = {
     forbidden.ForbiddenLessThanRelation: lambda left, right: Ordered(right, left),
@@ -129,12 +139,8 @@ def _translate(condition: Any) -> Condition:
     if isinstance(parent, (FloatHyperparameter, IntegerHyperparameter)):
         if all(isinstance(part, _EQUALS) for part in parts):
             return In(name, [v for part in parts for v in getattr(part, "values", None) or [part.value]])
-        if isinstance(condition, CS.LessThanCondition):
-            return Between(name, high=float(condition.value))
-        if isinstance(condition, CS.GreaterThanCondition):
-            # The lowest value above: `Between` includes its low end.
-            value, counts = condition.value, isinstance(parent, IntegerHyperparameter)
-            return Between(name, low=float(value + 1 if counts else np.nextafter(value, math.inf)))
+        if type(condition) in _RANGES:
+            return _range(parent, condition)
     if isinstance(parent, FloatHyperparameter):
         raise _not_expressible(condition, "it is no single range of a continuous parent")
     if isinstance(parent, IntegerHyperparameter):
@@ -150,6 +156,14 @@ def _translate(condition: Any) -> Condition:
     if not allowed:
         raise _not_expressible(condition, "it never holds")
     return In(name, allowed)
+
+
+def _range(hp: Any, part: Any) -> Between:
+    """The values of a numeric parameter that a condition or a clause compares with a number."""
+    (end, is_next), value = _RANGES[type(part)], part.value
+    if is_next:
+        value = value + 1 if isinstance(hp, IntegerHyperparameter) else np.nextafter(value, math.inf)
+    return Between(hp.name, **{end: float(value)})
 
 
 def _rules(clause: Any, domains: Mapping[str, Domain]) -> list[Any]:
@@ -176,8 +190,8 @@ def _translate_clause(clause: Any) -> Condition:
     hp = clause.hyperparameter
     if isinstance(clause, (CS.ForbiddenEqualsClause, CS.ForbiddenInClause)):
         values = [clause.value] if isinstance(clause, CS.ForbiddenEqualsClause) else clause.values
-    elif isinstance(hp, (FloatHyperparameter, IntegerHyperparameter)):
-        raise TypeError(f"a range of {hp.name!r} has no rule.")
+    elif isinstance(hp, (FloatHyperparameter, IntegerHyperparameter)) and type(clause) in _RANGES:
+        return _range(hp, clause)
     else:
         values = [value for value in raw_choices(hp) if clause.is_forbidden_value({hp.name: value})]
     return In(hp.name, list(map(choice_label, values)))

@@ -1,7 +1,7 @@
 """Keep a sampler's rows up to date with the finished and pending trials of a study."""
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from itertools import chain
 from typing import Any
 
@@ -37,6 +37,9 @@ class History:
         # Rows, with constraints, of the learned trials among the first ``_n_read``, which are all finished.
         self._read: list[tuple[Row, dict[str, float]]] = []
         self._n_read = 0
+        self._names: dict[str, None] = {}  # of their constraints
+        # A session that was told them; it has the sampler of the one that ``session_of`` returns.
+        self._session: Session | None = None
 
     def plan(self, trials: Sequence[FrozenTrial]) -> Plan:
         """The plan that agrees with all finished trials."""
@@ -48,7 +51,7 @@ class History:
         new = [trial for trial in trials[self._n_read :] if trial.state in LEARNED]
         if self._plan is None or not same_study or not self._plan.agrees_with(new):
             self._plan = self._plan_of([trial for trial in trials if trial.state in LEARNED])
-            self._read, self._n_read = [], 0
+            self._read, self._n_read, self._names, self._session = [], 0, {}, None
         self._seen = trials
         return self._plan
 
@@ -61,16 +64,18 @@ class History:
             return {}
         unfinished = (i for i in range(self._n_read, len(trials)) if not trials[i].state.is_finished())
         n_finished = next(unfinished, len(trials))
-        self._read += self._rows(plan, trials[self._n_read : n_finished], directions)
+        new = self._rows(plan, trials[self._n_read : n_finished], directions)
+        self._read += new
         self._n_read = n_finished
+        self._names = dict.fromkeys(chain(self._names, *(constraints for _, constraints in new)))
         later = [trial for trial in trials[n_finished:] if trial.number != number]
-        read = self._read + self._rows(plan, later, directions)
-        rows = [row for row, _ in read]
-        if names := dict.fromkeys(chain.from_iterable(constraints for _, constraints in read)):
-            excess = [tuple(values.get(name, math.nan) for name in names) for _, values in read]
-            rows = [row._replace(constraints=c) for row, c in zip(rows, excess, strict=True)]
-        session = self._session_of(plan.space, len(directions), len(names))
-        return plan.params(session.ask(seed, number, stream, pending=rows))
+        pending = self._rows(plan, later, directions)
+        names = dict.fromkeys(chain(self._names, *(constraints for _, constraints in pending)))
+        sampler = self._session_of(plan.space, len(directions), len(names)).sampler
+        if self._session is None or sampler is not self._session.sampler:
+            self._session = Session(sampler)
+        self._session.tell(_complete(self._read[len(self._session.rows) :], names))
+        return plan.params(self._session.ask(seed, number, stream, pending=_complete(pending, names)))
 
     @staticmethod
     def _rows(
@@ -84,6 +89,11 @@ class History:
             elif trial.state == TrialState.RUNNING:
                 rows.append((Row(plan.row(trial.params, trial.system_attrs.get(GIVEN_KEY)), None), {}))
         return rows
+
+
+def _complete(rows: Iterable[tuple[Row, dict[str, float]]], names: Iterable[str]) -> list[Row]:
+    """The rows with their constraints in the order of the names, NaN where there is none."""
+    return [row._replace(constraints=tuple(of.get(name, math.nan) for name in names)) for row, of in rows]
 
 
 def _loss(trial: FrozenTrial, directions: Sequence[StudyDirection]) -> tuple[float, ...] | None:

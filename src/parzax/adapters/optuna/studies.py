@@ -132,6 +132,7 @@ def observations(
         inferred=(*chain.from_iterable(notes), *note),
         objectives=names if target is None else (),
         left_out=(listed(left_out),) if left_out else (),
+        numbers=np.array([trial.number for trial in kept]),
     )
     return replace(obs, report=report)
 

@@ -1,8 +1,8 @@
 """Bandwidth rules for `parzax.ParzenEstimator`, and Scott's rule on a grid for importance.
 
 Rules for numbers: `Scott` (the papers' TPE), `Neighbours` (Optuna 5), `Dimension` (Optuna 2 to 4),
-`Hyperopt`, `Constant` and `LeaveOneOut` (maximum leave-one-out likelihood). Rules for categories: `FixedTop`
-and `OptunaTop`. The importance densities use `scott_on_grid`.
+`NormalReference` (statsmodels), `Hyperopt`, `Constant` and `LeaveOneOut` (maximum leave-one-out likelihood).
+Rules for categories: `FixedTop` and `OptunaTop`. The importance densities use `scott_on_grid`.
 A setting that is not positive, or a minimum above the maximum, raises ValueError.
 """
 
@@ -18,5 +18,6 @@ from parzax.kernels.bandwidth.leave_one_out import (
 from parzax.kernels.bandwidth.neighbours import Hyperopt as Hyperopt
 from parzax.kernels.bandwidth.neighbours import Neighbours as Neighbours
 from parzax.kernels.bandwidth.rule import AbstractBandwidth as AbstractBandwidth
+from parzax.kernels.bandwidth.scott import NormalReference as NormalReference
 from parzax.kernels.bandwidth.scott import Scott as Scott
 from parzax.kernels.bandwidth.scott import scott_on_grid as scott_on_grid

@@ -18,7 +18,7 @@ from parzax import _checks
 from parzax.divergence import Pearson
 from parzax.importance import Grid
 from parzax.importance.estimate import from_counts
-from parzax.lens._progress import progress
+from parzax.lens._waiting import saying
 from parzax.lens.cli import writing
 from parzax.lens.cli.reading import log_path, read_log, read_logs, read_sample
 from parzax.lens.cli.writing import Writer, say
@@ -38,9 +38,11 @@ METHODS: dict[str, dict[str, Any]] = {
     "default": {},
     "optuna": {"divergence": Pearson(), "grid": Grid.optuna()},
 }
+# Attributes of the arguments of a command that its picture depends on, if it has them.
+_PICTURED = "plot_kind", "log"
 # Functions that make the writer of each output from a result, by the name of its option.
 _WRITERS: dict[str, Callable[[Any, Namespace], Writer]] = {
-    "plot": lambda result, args: writing.figure_writer(result, vars(args).get("plot_kind")),
+    "plot": lambda result, args: writing.figure_writer(result, *map(vars(args).get, _PICTURED)),
     "json": lambda result, _: writing.json_writer(result),
     "csv": lambda result, _: writing.csv_writer(result),
     "write_space": lambda result, _: writing.text_writer(result.space.to_json()),
@@ -86,7 +88,9 @@ def _importance(logs: list[Path], levels: Any, how: dict[str, Any], args: Namesp
     obs = read_log(logs[0], args)
     asked = [str(i) for i in range(obs.n_objectives)] if args.objective == "all" else [args.objective]
     how["n_resamples"] = args.resamples
-    return [cond_ped_anova(obs, levels, objective=objective_of(name, obs), **how) for name in asked]
+    objectives = [objective_of(name, obs) for name in asked]
+    args.log = obs, objectives[0]
+    return [cond_ped_anova(obs, levels, objective=objective, **how) for objective in objectives]
 
 
 def _of_counts(
@@ -106,7 +110,7 @@ def _of_counts(
     with _checks.explain(f"{str(path)!r}, with the space of {source}", ValueError):
         asked = sample.space, sample.report.objectives[0], log.encoded.levels, how["region"]
         counts = count(str(path), *asked, directions=sample.report.directions, grid=method.grid)
-    with progress("compiling and computing"):
+    with saying("compiling and computing"):
         batch = counts.counts[None], counts.status[None], counts.layout, method.how
         about = log.describe(jax.jit(from_counts, static_argnums=(2, 3))(*batch))
         shuffled = args.resamples is None and about["estimates"].n_region < _MOST_SHUFFLED

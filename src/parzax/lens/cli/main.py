@@ -19,7 +19,7 @@ from parzax._words import visible
 
 _MAX_MESSAGE = 600
 _SURROGATE = "whether a Gaussian process of the log answers; auto: if a search that learns chose the rows"
-_KINDS = ("sweep", "bars", "regimes", "values", "effects", "effect-map")
+_KINDS = ("sweep", "bars", "regimes", "values", "effects", "effect-map", "history", "slices", "parallel")
 
 
 class _Parser(argparse.ArgumentParser):
@@ -126,7 +126,9 @@ def _add_importance(add: Any) -> None:
     _add_estimation(add)
     _choose(add, "--surrogate", ("auto", "yes", "no"), _SURROGATE)
     add("--plot", type=Path, metavar="out.png", help="write: figure")
-    kinds = "sweep over the levels; bars, bars by domain, good values at one level; effects by a surrogate"
+    kinds = (
+        "sweep over the levels; bars, bars by domain, good values at one level; effects by a surrogate; rows"
+    )
     add("--plot-kind", choices=_KINDS, help=f"{kinds} (bars for one level, sweep for several)")
     _add_output(add, "parameter")
     add("--write-space", type=Path, metavar="space.json", help="write: the search space, given or inferred")

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from parzax import _checks
-from parzax.lens._progress import progress
+from parzax.lens._waiting import saying
 from parzax.lens.cli.filters import filter_mask
 from parzax.lens.cli.writing import say
 from parzax.lens.logs import Observations
@@ -55,7 +55,7 @@ def log_path(text: str) -> Path:
 def read_log(path: Path, args: Namespace) -> Observations:
     """Read a table or an Optuna file, as the arguments say; errors are one sentence that names the file."""
     read = _from_table if _is_table(path, args) else _from_optuna
-    with progress(f"reading {path}"):
+    with saying(f"reading {path}"):
         return read(path, args)
 
 
@@ -118,7 +118,7 @@ def read_sample(path: Path, args: Namespace) -> Observations | None:
         return None
     from parzax.lens.tables import large  # needs an extra
 
-    with progress(f"reading {path}"), _checks.explain(repr(str(path)), Exception):
+    with saying(f"reading {path}"), _checks.explain(repr(str(path)), Exception):
         log, rows = large.sample(large.scan(str(path)))
     obs = _from_table(path, args, open_table(rows))
     states = obs.report.dropped or any(note.startswith("state:") for note in obs.report.inferred)
@@ -143,7 +143,7 @@ def _from_table(path: Path, args: Namespace, table: Table | None = None) -> Obse
 
 
 def _from_tables(paths: Sequence[Path], args: Namespace) -> list[Observations]:
-    with progress(f"reading {' and '.join(map(str, paths))}"):
+    with saying(f"reading {' and '.join(map(str, paths))}"):
         tables = [read_table(path) for path in paths]
         together = stack_tables(tables)
         numbers = np.repeat(np.arange(float(len(tables))), [table.n for table in tables])

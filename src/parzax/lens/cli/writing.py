@@ -6,6 +6,7 @@ import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack, suppress
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 from typing import Any, TextIO
@@ -72,8 +73,8 @@ def _beside(path: Path, i: int) -> Path:
     return path.with_name(f".parzax-{os.getpid()}-{i}{path.suffix}")
 
 
-def figure_writer(result: Any, kind: str | None = None) -> Writer:
-    """A picture of a result; ImportError without matplotlib.
+def figure_writer(result: Any, kind: str | None = None, log: Any = None) -> Writer:
+    """A picture of a result, or of the rows of a log and an objective; ImportError without matplotlib.
 
     Importances are by default bars for one level and a sweep for several; interactions are a map.
     """
@@ -88,8 +89,16 @@ def figure_writer(result: Any, kind: str | None = None) -> Writer:
         "effect-map": lambda: plotting.effect_map(result),
         "pairs": lambda: plotting.interactions(result),
     }
+    for name in ("history", "slices", "parallel"):
+        draw[name] = partial(_draw_rows, getattr(plotting, name), log)
     usual = "pairs" if result.kind == "pair" else "bars" if len(result.levels) == 1 else "sweep"
     return draw_now(draw[kind or usual], result.names)
+
+
+def _draw_rows(draw: Callable[..., Any], log: tuple[Any, int | str] | None) -> Any:
+    if log is None:
+        raise ValueError("--plot-kind: the rows of this log were only counted; they have no picture.")
+    return draw(log[0], objective=log[1])
 
 
 def draw_now(draw: Callable[[], Any], names: Sequence[str]) -> Writer:

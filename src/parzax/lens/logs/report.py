@@ -2,6 +2,7 @@
 
 from collections import Counter
 from dataclasses import dataclass, field
+from typing import Any
 
 from parzax._words import plural, visible
 
@@ -28,6 +29,8 @@ class ImportReport:
         steps: a sentence if the rows that count have different steps or budgets; "" otherwise.
         chosen: a sentence on the objective of a table if none was named and its format has one result only.
         errors: row -> why its evaluation failed, of a log of `parzax.minimize`.
+        numbers: (n,) number of each row of the log in the source: in a table counted from 1, in a study of
+            Optuna the number of the trial; None if the log has all rows of the source.
     """
 
     n_rows: int
@@ -43,6 +46,7 @@ class ImportReport:
     steps: str = ""
     chosen: str = ""
     errors: dict[int, str] = field(default_factory=dict)
+    numbers: Any = field(default=None, compare=False, repr=False)
 
     def lines(self, n_seeds: int = 1) -> list[str]:
         """The report as short lines of text; with several seeds they say whether a number is per seed or not.

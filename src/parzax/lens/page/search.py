@@ -6,8 +6,9 @@ import numpy as np
 
 from parzax._words import plural
 from parzax.lens.logs import Observations
-from parzax.lens.results.result import ImportanceResult, label_text, number
+from parzax.lens.results.result import ImportanceResult
 from parzax.lens.results.targets import Ranking, read_course
+from parzax.lens.results.texts import label_text, number
 
 _MOST_ROWS = 5  # largest number of rows in the table
 
@@ -16,19 +17,17 @@ def describe_search(obs: Observations | None, objective: Ranking) -> dict[str, A
     """The data of the picture of a search, and the table of its best rows; None if there is no `Course`."""
     if obs is None or (course := read_course(obs, objective)) is None:
         return None
-    rows = []
+    rows, numbers = [], range(1, obs.n + 1) if obs.report.numbers is None else obs.report.numbers
     for i in course.order[:_MOST_ROWS].tolist():
-        shown = [str(i + 1), number(float(course.values[i]))]
+        shown = [str(numbers[i]), number(float(course.values[i]))]
         for domains, value, regime in zip(obs.space.domains, obs.values[i], obs.regime[i], strict=True):
             shown.append("" if regime < 0 else label_text(domains[regime].interpret(value)))
         rows.append(shown)
-    unread = any(reason != "not feasible" for reason in obs.report.dropped)
-    note = ", numbered without those that were left out" * unread
     values, best = (
         [float(f"{x:.6g}") if np.isfinite(x) else None for x in line] for line in (course.values, course.best)
     )
     course_of = {"values": values, "best": best, "name": course.name, "log": course.wide}
-    return course_of | {"rows": rows, "note": note}
+    return course_of | {"rows": rows}
 
 
 def answer_first_questions(

@@ -11,7 +11,7 @@ from matplotlib.ticker import MaxNLocator
 
 from parzax.lens.plotting import _axes
 from parzax.lens.plotting._arguments import check_names, shorten_name
-from parzax.lens.results.result import number
+from parzax.lens.results.texts import number
 from parzax.space import Categorical, Domain, Float, Int, Numeric, Ordinal, Space
 
 # More values than this are not named one by one.
@@ -26,6 +26,7 @@ class ParameterAxis(NamedTuple):
     log: bool = False  # whether the axis is logarithmic
     labels: Sequence[str] = ()  # (g,) names of values that stand side by side; none on a continuous axis
     integer: bool = False  # whether values are whole numbers
+    periodic: bool = False  # whether values are on a circle
 
     @property
     def discrete(self) -> bool:
@@ -41,6 +42,15 @@ class ParameterAxis(NamedTuple):
     def edges(self) -> np.ndarray:
         """(g + 1,) ends of the cells."""
         return np.exp(get_edges(np.log(self.places))) if self.log else get_edges(self.places)
+
+    def curves(self, *curves: np.ndarray) -> tuple[np.ndarray, ...]:
+        """Positions of curves, and the curves; on a circle both of their ends are at the seam and agree."""
+        if not self.periodic:
+            return self.places, *curves
+        half = (self.places[-1:] - self.places[:1]) / (len(self.places) - 1) / 2
+        seams = [(curve[:1] + curve[-1:]) / 2 for curve in curves]
+        places = np.concatenate([self.places[:1] - half, self.places, self.places[-1:] + half])
+        return places, *(np.concatenate([s, curve, s]) for s, curve in zip(seams, curves, strict=True))
 
     def place(self, values: np.ndarray) -> np.ndarray:
         """Positions at which native ``values`` are drawn; NaN stays NaN."""
@@ -88,7 +98,8 @@ def choose_axis(domain: Domain, values: np.ndarray) -> ParameterAxis:
         return ParameterAxis(values, labels=[shorten_name(domain.choices[int(i)], 14) for i in values])
     if len(values) == domain.n_values and len(values) <= _MOST_LABELS:
         return ParameterAxis(values, labels=list(map(number, values)))
-    return ParameterAxis(values, getattr(domain, "log", False), integer=isinstance(domain, Int))
+    log = getattr(domain, "log", False)
+    return ParameterAxis(values, log, integer=isinstance(domain, Int), periodic=domain.is_circle)
 
 
 class Plane(NamedTuple):

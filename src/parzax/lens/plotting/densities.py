@@ -9,7 +9,8 @@ from matplotlib.axes import Axes
 from parzax.lens.plotting import _arguments, _axes
 from parzax.lens.plotting._parameters import ParameterAxis, choose_axis
 from parzax.lens.results import ImportanceResult
-from parzax.lens.results.result import RegimeDensity, mean_and_error, percent, regime_text
+from parzax.lens.results.result import RegimeDensity, mean_and_error
+from parzax.lens.results.texts import percent, regime_text
 from parzax.space import Categorical, Float, Varying
 
 _EQUAL: dict[str, Any] = {"color": _axes.GREY, "linewidth": 1, "linestyle": (0, (4, 2)), "zorder": 2.5}
@@ -114,10 +115,11 @@ def _draw_densities(
             _axes.draw_whiskers(ax, places, mean, yerr=error)
         else:
             marker = "o" if len(mean) <= _FEW_CELLS else None
-            ax.plot(axis.places, mean, linewidth=1.8, marker=marker, markersize=3.5, color=colour, label=name)
-            _axes.draw_ribbon(ax, axis.places, mean - error, mean + error, colour)
+            places, mean, error = axis.curves(mean, error)
+            ax.plot(places, mean, linewidth=1.8, marker=marker, markersize=3.5, color=colour, label=name)
+            _axes.draw_ribbon(ax, places, mean - error, mean + error, colour)
             area = {"linewidth": 0, "alpha": shade, "zorder": 0.5, "label": "_area"}
-            ax.fill_between(axis.places, mean, color=colour, **area)
+            ax.fill_between(places, mean, color=colour, **area)
 
 
 def _choose_cells(density: RegimeDensity, masses: np.ndarray) -> tuple[ParameterAxis, np.ndarray]:

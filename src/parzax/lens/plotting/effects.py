@@ -44,8 +44,9 @@ def effects(
             _axes.draw_whiskers(panel, axis.places, effect.mean, yerr=np.maximum(errors, 0))
             panel.plot(axis.places, effect.mean, "o", color=colour)
         else:
-            panel.plot(axis.places, effect.mean, color=colour)
-            _axes.draw_ribbon(panel, axis.places, effect.low, effect.high, colour)
+            places, mean, low, high = axis.curves(effect.mean, effect.low, effect.high)
+            panel.plot(places, mean, color=colour)
+            _axes.draw_ribbon(panel, places, low, high, colour)
         axis.label(panel.xaxis, effect.parameter)
         panel.set_title(_arguments.escape(effect.worth_text), fontsize="small")
         panel.label_outer()

@@ -12,14 +12,14 @@ import numpy as np
 from parzax import _checks
 from parzax._compile import compiled
 from parzax._numerics import capacity
-from parzax.divergence import AbstractDivergence, Pearson
+from parzax.divergence import AbstractDivergence, Explained, Pearson
 from parzax.importance import Encoded, Grid, Importance
 from parzax.importance.encode import without_values
 from parzax.importance.estimate import How, checked_how, estimate_seeds
 from parzax.importance.interactions import estimate_interactions
 from parzax.importance.levels import checked_levels, level_sets
 from parzax.importance.pair_slots import checked_pairs
-from parzax.lens._progress import says_that_it_compiles
+from parzax.lens._waiting import says_that_it_compiles
 from parzax.lens.logs import Observations
 from parzax.lens.logs.encoding import encode_log
 from parzax.lens.logs.groups import configuration_shares, describe_groups
@@ -41,8 +41,8 @@ from parzax.lens.run.chunks import map_chunks
 from parzax.pareto import AbstractTies
 from parzax.status import Status
 
-# The default method; and the grid of interactions, without pools: parameters whose bounds move have none.
-_DEFAULT, _WITHOUT_POOLS = Method(), Grid(max_pools=0)
+# The grid of interactions, without pools: parameters whose bounds move have none.
+_WITHOUT_POOLS = Grid(max_pools=0)
 # Levels of a page, and candidates if no level is given.
 _LEVELS = np.arange(1, 50) / 50
 # Default number of draws under the null hypothesis, and smallest number per pair: with fewer, the adjusted
@@ -69,8 +69,8 @@ def cond_ped_anova(
     objective: Ranking = 0,
     ties: AbstractTies | None = None,
     rows: str | Sequence[str] | None = None,
-    divergence: AbstractDivergence = _DEFAULT.divergence,
-    grid: Grid = _DEFAULT.grid,
+    divergence: AbstractDivergence = Explained(),
+    grid: Grid = Grid(),
     reference: str = "region",
     n_resamples: int | None = None,
     n_shuffles: int | None = None,
@@ -150,7 +150,7 @@ def cond_ped_anova(
     method = Method(divergence, grid, reference)
     how = checked_how(*method.how)
     numbers = choose_counts(log.obs, n_resamples, n_shuffles)
-    by_rows = grid.optuna_rounding or len(log.losses) > 1
+    by_rows = grid.of_reference or len(log.losses) > 1
     if isinstance(surrogate, str) and surrogate == "auto" and (by_rows or not log.learned):
         surrogate = None
     posterior, remark = None, ""
@@ -319,14 +319,14 @@ def encode_ranked(
     if jittered:
         near = np.linspace(-1, 1, 25) * min(2 / max(obs.losses.shape[-2], 1) ** 0.5, 0.5)
         ends = np.clip(ends[:, None] + near, 0, 1).reshape(-1)
-    losses, goal = ranked(obs, objective, ties, ends.tolist(), raw=grid.optuna_rounding)
+    losses, goal = ranked(obs, objective, ties, ends.tolist(), grid)
     facts = []
     if levels is None:
-        level, why = choose_level(obs, losses, target, region, grid.optuna_rounding)
+        level, why = choose_level(obs, losses, target, region, grid)
         target, facts = np.array([level]), [why]
     # Rows are padded to a capacity, so that few shapes are compiled; padding is outside every level.
     encoded, pools = encode_log(obs, losses, target, region, grid, rows=capacity(losses.shape[1]))
-    groups = describe_groups(encoded.groups, losses, raw=grid.optuna_rounding)
+    groups = describe_groups(encoded.groups, losses, raw=grid.of_reference)
     facts = [groups, *(f"{name}: {text}" for name, text in pools.items()), *facts]
     if "feasible" in words:
         feasible = (obs.feasible & (obs.weight is None or obs.weight > 0)).any(axis=-1).reshape(-1, 1)
@@ -343,20 +343,20 @@ def candidate_levels(region: Any) -> np.ndarray:
 
 
 def choose_level(
-    obs: Observations, losses: np.ndarray, levels: np.ndarray, region: float, raw: bool
+    obs: Observations, losses: np.ndarray, levels: np.ndarray, region: float, grid: Grid
 ) -> tuple[float, str]:
     """The level of a log for which none was given, and why it is not 0.1; "" if it is.
 
-    ``losses`` (s, n) rank the rows; ``levels`` are candidates in ascending order; with ``raw`` sets are those
-    of Optuna's grid, where every row counts. Otherwise rows of one configuration count once.
+    ``losses`` (s, n) rank the rows; ``levels`` are candidates in ascending order. Rows of one
+    configuration count once, but on a grid of a reference every row counts.
     """
     weights = [None] * len(losses) if obs.weight is None else obs.weight.reshape(losses.shape)
-    settings, m = (tuple(levels.tolist()), region, raw, False), len(levels)
+    settings, m = (tuple(levels.tolist()), region, grid.level_size, False), len(levels)
     sizes = np.zeros((len(losses), m + 2))
     for size, loss, weight in zip(sizes, losses, weights, strict=True):
         first_set = level_sets(loss, weight, *settings)[0]
         size[:] = np.bincount(first_set, weight, m + 2).cumsum()
-    shares = 1.0 if raw else configuration_shares(obs, losses)[:, None]
+    shares = 1.0 if grid.of_reference else configuration_shares(obs, losses)[:, None]
     n_target, n_region = (sizes * shares)[:, :m], (sizes * shares)[:, m]
     i = pick_level(levels, n_target, n_region)
     if (n_target[:, i] == n_region).all():

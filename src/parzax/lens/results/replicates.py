@@ -147,7 +147,7 @@ def loss_ranks(losses: np.ndarray, rows: int) -> np.ndarray:
     """(s, rows) int32 number of usable rows with a smaller loss; ``rows`` for rows that are left out."""
     ranks = np.full((len(losses), rows), rows, np.int32)
     for rank, loss in zip(ranks, losses, strict=True):
-        places = level_sets(loss, None, (0.5,), 1.0, False)[1]
+        places = level_sets(loss, None, (0.5,), 1.0, "ceil")[1]
         rank[: len(loss)] = np.where(np.isnan(loss), rows, places)
     return ranks
 
@@ -179,11 +179,11 @@ def draw_replicates(
     keys = key[None] if s == 1 else jax.vmap(lambda seed: jax.random.fold_in(key, seed))(np.arange(s))
     # The levels are sorted, so that one program serves all orders of levels.
     counts = counts[:, [*np.argsort(encoded.levels, kind="stable"), q1 - 1]]
-    levels, raw = (*sorted(encoded.levels), encoded.region), encoded.grid.optuna_rounding
+    levels, size_rule = (*sorted(encoded.levels), encoded.region), encoded.grid.level_size
     logs, needed = replace(encoded, levels=levels[:-1]), [None] * s
     if encoded.groups is None:  # one program for all values of the levels
         sizes = sample_size((np.asarray(encoded.rank) < m).sum(axis=1), _METHOD).tolist()
-        needed = [level_weights(levels, np.float64(n), True, raw).astype(np.int32) for n in sizes]
+        needed = [level_weights(levels, np.float64(n), True, size_rule).astype(np.int32) for n in sizes]
         logs = without_values(logs)
     place = encoded.place
     # A call computes a part of the replicates of one seed; calls run side by side.

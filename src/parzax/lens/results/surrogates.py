@@ -16,17 +16,9 @@ from parzax._words import plural
 from parzax.importance import Importance
 from parzax.lens.logs import Observations
 from parzax.lens.results.replicates import Replicates
-from parzax.lens.results.result import (
-    NAME,
-    ImportanceResult,
-    Method,
-    label_text,
-    number,
-    percent,
-    regime_text,
-    shorten,
-)
+from parzax.lens.results.result import ImportanceResult, Method
 from parzax.lens.results.targets import Ranking, usable_rows
+from parzax.lens.results.texts import NAME, label_text, number, percent, regime_text, shorten
 from parzax.space import Categorical, Float, In, Int, Recorded, Space, Varying
 from parzax.status import Status
 
@@ -186,7 +178,7 @@ class SurrogateResult(ImportanceResult):
             upper, lower = ((at == end).mean() >= _AT_BOUND for end in (len(values) - 1, 0))
             if idle[s]:
                 fixed.append(f"{short[j]} at {label_text(values[self._best[s]])}")
-            elif isinstance(domain, Float | Int) and (upper or lower):
+            elif isinstance(domain, Float | Int) and not domain.periodic and (upper or lower):
                 wider += _wider_text(short[j], domain, upper)
         steps += [f"could be fixed, as they hardly matter: {'; '.join(fixed)} (fix=True)"] * bool(fixed)
         return steps + wider
@@ -298,7 +290,7 @@ def _problem(obs: Observations, losses: np.ndarray, objective: Ranking, rows: An
     usable = usable_rows(obs)
     if obs.weight is not None and len(np.unique(obs.weight[usable])) > 1:
         return "it has no weights of rows; repeat the rows instead"
-    if method.grid.optuna_rounding:
+    if method.grid.of_reference:
         return "Optuna's numbers are those of the rows; give another grid"
     if len(np.unique(losses[0][usable & np.isfinite(losses[0])])) < 2:
         return "it needs two different losses"

@@ -11,10 +11,10 @@ import jax.numpy as jnp
 import numpy as np
 
 from parzax import _checks, pareto
-from parzax.importance import weighted_sum
+from parzax.importance import Grid, weighted_sum
 from parzax.importance.levels import level_weights
 from parzax.lens.logs import Observations
-from parzax.lens.results.result import NAME, shorten
+from parzax.lens.results.texts import NAME, shorten
 from parzax.pareto import AbstractTies, Crowding, Hypervolume
 
 ROWS = ("all", "complete", "feasible")
@@ -120,11 +120,11 @@ def read_course(obs: Observations, objective: Ranking) -> Course | None:
 
 
 def ranked(
-    obs: Observations, objective: Ranking, ties: Any, levels: Sequence[float], raw: bool
+    obs: Observations, objective: Ranking, ties: Any, levels: Sequence[float], grid: Grid
 ) -> tuple[np.ndarray, str]:
     """(s, n) losses that rank the rows for level sets, NaN for rows that cannot be ranked; the goal in words.
 
-    Sets end at ``levels``: they decide which fronts ``ties`` orders. ``raw`` rounds and orders as in Optuna.
+    Sets end at ``levels``: they decide which fronts ``ties`` orders. ``grid`` says how many rows they have.
     """
     # (s, n, m): a log without a seed axis is one seed.
     losses = obs.losses.reshape(math.prod(obs.losses.shape[:-2]), *obs.losses.shape[-2:])
@@ -136,7 +136,7 @@ def ranked(
             raise ValueError("ties are broken within fronts only: give objective='pareto' with ties=.")
     # With one objective the rows of a front have equal losses.
     if by_front and obs.n_objectives > 1:
-        loss = _by_front(obs, losses, ties or Hypervolume(), levels, raw)
+        loss = _by_front(obs, losses, ties or Hypervolume(), levels, grid)
         return loss, f"by the Pareto rank of {obs.n_objectives} objectives"
     if callable(objective):
         return _combined(obs, losses, np.ones(obs.n_objectives), objective), "by a function of the objectives"
@@ -153,19 +153,19 @@ def ranked(
 
 
 def _by_front(
-    obs: Observations, losses: np.ndarray, ties: AbstractTies, levels: Sequence[float], raw: bool
+    obs: Observations, losses: np.ndarray, ties: AbstractTies, levels: Sequence[float], grid: Grid
 ) -> np.ndarray:
     """(s, n) places by non-domination rank and tie-break, see `pareto_places`."""
     weights = np.ones(losses.shape[:-1]) if obs.weight is None else obs.weight.reshape(losses.shape[:-1])
     # A loss of +inf marks failed rows, which come last whatever their other objectives are.
     worst = (losses == np.inf).any(axis=-1, keepdims=True)
     losses = np.where(worst & ~np.isnan(losses).any(axis=-1, keepdims=True), np.inf, losses)
-    how = {"integral": bool((weights == np.floor(weights)).all()), "optuna_rounding": raw}
+    how = {"integral": bool((weights == np.floor(weights)).all()), "level_size": grid.level_size}
     places = []
     for loss, weight in zip(losses, weights, strict=True):
         total = float(weight[~np.isnan(loss).any(axis=1)].sum())
         needed = level_weights(tuple(x for x in levels if x < 1), np.float64(total), **how).tolist()
-        places.append(pareto_places(loss, weight, needed, ties, exact=raw))
+        places.append(pareto_places(loss, weight, needed, ties, exact=grid.of_reference))
     return np.stack(places)
 
 

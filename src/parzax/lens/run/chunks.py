@@ -15,6 +15,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from parzax import _checks
+from parzax._atomic import write_whole
 from parzax._mesh import with_auto_axes
 from parzax._progress import is_shown, progress_bar
 from parzax.lens._files import UNREADABLE, can_write_in
@@ -163,18 +164,11 @@ class Chunks:
         path, content = self.path(i), io.BytesIO()
         members: dict[str, Any] = {name: _plain(array) for name, array in arrays.items()}
         np.savez(content, **members)
-        part = path.with_suffix(f".{os.urandom(4).hex()}.part")
         try:
-            with open(part, "xb") as file:
-                file.write(content.getbuffer())
-                file.flush()
-                os.fsync(file.fileno())
-            os.replace(part, path)
+            write_whole(path, content.getbuffer())
         except OSError as error:
             problem = f"{error.strerror}; chunk {i} is not kept, but all earlier ones are"
             raise OSError(error.errno, problem, str(path)) from error
-        finally:
-            part.unlink(missing_ok=True)
 
 
 def digest(*trees: Any) -> str:

@@ -1,7 +1,7 @@
 """Thousands of optimisation runs in chunks, with a progress bar and a folder to resume from."""
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -22,7 +22,7 @@ from parzax.samplers import Sampler, Trace
 from parzax.samplers.loop import (
     Search,
     Setup,
-    Stage,
+    Stages,
     advance,
     begin,
     best_losses,
@@ -109,11 +109,12 @@ def optimize_many(
     # Loops are faster if all runs do the same number of rounds from rows of the same number and kind.
     each = [getattr(told, name) for name in _ALIKE] if many else []
     together = not setup.stop and all(bool((a == a[:1]).all()) for a in each)
-    start = jax.device_get(begin(setup, told, stages[0].capacity))
+    (capacity, _), (_, total) = stages[0], stages[-1]
+    start = jax.device_get(begin(setup, told, capacity))
     if mesh is not None:
         mesh = with_auto_axis(mesh)
         keys, setup = replicate(mesh, (keys, setup._replace(mesh=mesh)))
-    n_lanes, final = lanes * (1 if mesh is None else mesh.size), first + stages[-1].end
+    n_lanes, final = lanes * (1 if mesh is None else mesh.size), first + total
 
     def begin_lanes(rows: np.ndarray) -> Search:
         """The runs of these rows before their first round."""
@@ -161,7 +162,7 @@ def _lane_keys(keys: jax.Array, rows: Int[Any, " lanes"]) -> jax.Array:
 
 
 def _chunk(
-    keys: jax.Array, setup: Setup, search: Search, stages: Sequence[Stage], n: int, final: int
+    keys: jax.Array, setup: Setup, search: Search, stages: Stages, n: int, final: int
 ) -> tuple[Any, ...]:
     """Values, losses and constraints of the rows of a chunk of runs, and the final states."""
     start = search.state.count

@@ -7,11 +7,11 @@ import sqlite3
 import tempfile
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent import futures
-from concurrent.futures import Executor, Future
+from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Executor, Future, ThreadPoolExecutor, wait
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import replace
 from enum import Enum
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -58,7 +58,7 @@ def minimize(
     directions: Sense | Mapping[str, Sense] = "minimize",
     constraints: Sequence[str] = (),
     n_parallel: int = 1,
-    executor: Executor | None = None,
+    executor: Executor | Callable[[], Executor] | None = None,
     folder: str | os.PathLike[str] | None = None,
     progress: bool | None = None,
 ) -> Observations:
@@ -82,9 +82,9 @@ def minimize(
         n_parallel: number of evaluations at a time. A new one starts as soon as one ends. Those that run
             count as bad.
         executor: runs the function: threads or processes of `concurrent.futures`, Dask's
-            ``client.get_executor()``, ``mpi4py.futures``. By default it runs in this thread, or in
-            ``n_parallel`` threads. Processes must be spawned, since JAX does not survive a fork:
-            ``ProcessPoolExecutor(4, multiprocessing.get_context("spawn"))``.
+            ``client.get_executor()``, ``mpi4py.futures``; or a function that makes the executor. By default
+            it runs in this thread, or in ``n_parallel`` threads. Processes must be spawned, since JAX does
+            not survive a fork: ``ProcessPoolExecutor(4, multiprocessing.get_context("spawn"))``.
         folder: where to keep the evaluations: one line of the file ``evaluations.jsonl`` each, written before
             the next suggestion is made. After a kill the same call goes on with the rows that have no line
             there; if every evaluation raised, it starts anew. Calls at the same time need different folders.
@@ -107,8 +107,9 @@ def minimize(
     Warns:
         UserWarning: at the end, if evaluations raised.
 
-    If a process of a `ProcessPoolExecutor` dies, the evaluations that were running in this pool failed, and a
-    new pool goes on. Dask repeats what ran on a worker that died, three times by default.
+    If a process of a `ProcessPoolExecutor` dies, its error ends the search; the same call with a new executor
+    and the same folder goes on, and repeats what was running. If ``executor`` is a function, what was running
+    failed, and a new pool goes on. Dask repeats what ran on a worker that died, three times by default.
 
     >>> import parzax as px
     >>> def loss(params):
@@ -121,21 +122,26 @@ def minimize(
     _checks.instance("function", function, Callable, "a function of a dict of named values")
     search = _Search(space if isinstance(space, Space) else Space.from_tree(space), directions, constraints)
     n, n_parallel = _checks.whole_number("n", n, 1), _checks.whole_number("n_parallel", n_parallel, 1)
-    _checks.instance("executor", executor, Executor | None, "an executor of concurrent.futures")
+    wanted = "an executor of concurrent.futures, or a function that makes one"
+    _checks.instance("executor", executor, Executor | Callable | None, wanted)
     key = jax.random.key(0) if key is None else key
     _checks.check_key(key)
     session = Session(search.checked(sampler))
     with ExitStack() as stack:
-        place = stack.enter_context(_place(folder))
-        evaluations, write = stack.enter_context(_kept(place, search.header(), synced=folder is not None))
+        evaluations, write = stack.enter_context(_kept(folder, search.header()))
         update = stack.enter_context(progress_bar(n, "evaluations", is_shown(progress)))
         session.tell(map(search.row, evaluations))
         written = {evaluation["row"] for evaluation in evaluations}
         numbers = iter([number for number in range(n) if number not in written])
-        default = _ThisThread() if n_parallel == 1 else futures.ThreadPoolExecutor(n_parallel)
-        # At the end nothing runs, and an error need not wait for what runs.
-        stack.callback(default.shutdown, wait=False, cancel_futures=True)
-        pool = default if executor is None else executor
+        make: Any = executor or (_ThisThread if n_parallel == 1 else partial(ThreadPoolExecutor, n_parallel))
+
+        def start() -> Executor:
+            pool = make()
+            # At the end nothing runs, and an error need not wait for what runs.
+            stack.callback(pool.shutdown, wait=False, cancel_futures=True)
+            return pool
+
+        pool = executor if isinstance(executor, Executor) else start()
         running: dict[Future[Any], tuple[int, dict[str, Any], Row]] = {}
         stack.callback(lambda: [future.cancel() for future in running])
         while True:
@@ -145,16 +151,16 @@ def minimize(
                 params = search.space.as_dict(x)
                 try:
                     future = pool.submit(function, dict(params))
-                except futures.BrokenExecutor:
-                    if not isinstance(pool, futures.ProcessPoolExecutor):
+                except BrokenExecutor as error:
+                    if pool is executor:
+                        error.add_note("If executor is a function that makes one, a new one goes on.")
                         raise
-                    pool = _renewed(pool)
-                    stack.callback(pool.shutdown, wait=False, cancel_futures=True)
+                    pool = start()
                     future = pool.submit(function, dict(params))
                 running[future] = number, params, Row(x, None)
             if not running:
                 break
-            for future in futures.wait(running, return_when=futures.FIRST_COMPLETED).done:
+            for future in wait(running, return_when=FIRST_COMPLETED).done:
                 number, params, _ = running.pop(future)
                 evaluation = {"row": number, "params": params, **search.read(future)}
                 write(evaluation)
@@ -163,14 +169,9 @@ def minimize(
                 if len(evaluations) >= min(_MOST_RAISED, n) and all("results" not in e for e in evaluations):
                     cause = None if future.cancelled() else future.exception()
                     first = f"the first {plural(len(evaluations), 'evaluation')} raised"
-                    example = f"such as {_first_line(evaluation)}"
+                    example = f"such as {evaluation['error'].splitlines()[0]}"
                     raise RuntimeError(f"{first}, {example}; mend function.") from cause
     return search.log(evaluations)
-
-
-def _first_line(evaluation: Evaluation) -> str:
-    """The first line of the error of an evaluation that raised."""
-    return evaluation["error"].splitlines()[0]
 
 
 class _ThisThread(Executor):
@@ -185,23 +186,17 @@ class _ThisThread(Executor):
         return future
 
 
-def _renewed(pool: futures.ProcessPoolExecutor) -> futures.ProcessPoolExecutor:
-    """A new pool of processes with the settings of a broken one, which has no public names for them."""
-    names = "_max_workers", "_mp_context", "_initializer", "_initargs"
-    return futures.ProcessPoolExecutor(*(getattr(pool, name) for name in names))
-
-
 class _Search:
     """What is searched: a space, and what the function returns, objectives and constraints by name."""
 
     def __init__(self, space: Space, directions: Any, constraints: Any) -> None:
         if isinstance(directions, str | Enum):
-            (sense,) = _checks.directions(directions, 1)
+            (sense,) = _checks.directions(directions)
             directions = {"score" if sense == "maximize" else "loss": sense}
         wanted = '"minimize", "maximize" or a dict of objectives by name, such as {"accuracy": "maximize"}'
         _checks.instance("directions", directions, Mapping, wanted)
         _checks.instance("constraints", constraints, list | tuple, 'a list of names, such as ["size"]')
-        senses: Any = _checks.directions([*directions.values()], len(directions))
+        senses: Any = _checks.directions([*directions.values()])
         self.space, self.directions = space, dict(zip(directions, senses, strict=True))
         self.constraints = tuple(constraints)
         self._signs = [-1 if sense == "maximize" else 1 for sense in senses]
@@ -271,7 +266,7 @@ class _Search:
         errors = {i: one["error"] for i, one in enumerate(ordered) if "error" in one}
         if raised := [one for one in ordered if "results" not in one]:
             problem = f"{len(raised)} of {plural(obs.n, 'evaluation')} raised"
-            example = f"such as {_first_line(raised[0])}"
+            example = f"such as {raised[0]['error'].splitlines()[0]}"
             warnings.warn(
                 f"{problem}, {example}; log.report.errors has all of them.", stacklevel=_checks.outside()
             )
@@ -279,13 +274,21 @@ class _Search:
 
 
 @contextmanager
-def _place(folder: str | os.PathLike[str] | None) -> Iterator[Path]:
-    """Yield the folder, or a temporary one that is deleted at the end, but stays if the block raises.
+def _kept(
+    folder: str | os.PathLike[str] | None, header: dict[str, Any]
+) -> Iterator[tuple[list[Evaluation], Callable[[Evaluation], None]]]:
+    """Yield the evaluations in the file of a folder, and a function that writes another one there.
 
-    ValueError if another search runs in it.
+    The first line of the file says what is searched; each other line is an evaluation. An unfinished last
+    line, as a killed process leaves it, is dropped. So are all evaluations, if every one raised. A temporary
+    folder is deleted at the end. If the block raises, the folder stays, and the error says where it is.
+
+    ValueError for a folder in which another search runs, for a file of another search, with the first
+    difference, and for a damaged line.
     """
     place = Path(tempfile.mkdtemp(prefix="parzax-") if folder is None else folder)
     place.mkdir(parents=True, exist_ok=True)
+    path, lines = place / "evaluations.jsonl", []
     with ExitStack() as stack:
         # The lock of an empty database works on all systems, and ends with its process, even a killed one.
         try:
@@ -296,41 +299,23 @@ def _place(folder: str | os.PathLike[str] | None) -> Iterator[Path]:
             if error.sqlite_errorcode == sqlite3.SQLITE_BUSY:
                 remedy = "wait for it, or give another folder"
                 raise ValueError(f"another search runs in {place}; {remedy}.") from error
-        yield place
-    if folder is None:
-        shutil.rmtree(place)
-
-
-@contextmanager
-def _kept(
-    place: Path, header: dict[str, Any], synced: bool
-) -> Iterator[tuple[list[Evaluation], Callable[[Evaluation], None]]]:
-    """Yield the evaluations in the file of a folder, and a function that writes another one there.
-
-    The first line of the file says what is searched; each other line is an evaluation.
-    If the block raises, the error says where they are. An unfinished last line, as a killed process leaves
-    it, is dropped. So are all evaluations, if every one raised. ``synced`` writes on the disk at once.
-
-    ValueError for a file of another search, with the first difference, and for a damaged line.
-    """
-    path, lines = place / "evaluations.jsonl", []
-    content = path.read_bytes() if path.exists() else b""
-    finished = content[: content.rfind(b"\n") + 1]
-    for i, line in enumerate(finished.splitlines(), 1):
-        with _checks.explain(f"line {i} of {path} is damaged; delete it"):
-            lines.append(dict(json.loads(line)))
-    there, *evaluations = lines or [header]
-    _checks.agree(f"{path} is of another search", there, header, "give another folder")
-    if not any("results" in evaluation for evaluation in evaluations):
-        # The function was wrong: the search starts anew.
-        evaluations, finished = [], content[: content.find(b"\n") + 1]
-    with open(path, "ab") as file:
+        content = path.read_bytes() if path.exists() else b""
+        finished = content[: content.rfind(b"\n") + 1]
+        for i, line in enumerate(finished.splitlines(), 1):
+            with _checks.explain(f"line {i} of {path} is damaged; delete it"):
+                lines.append(dict(json.loads(line)))
+        there, *evaluations = lines or [header]
+        _checks.agree(f"{path} is of another search", there, header, "give another folder")
+        if not any("results" in evaluation for evaluation in evaluations):
+            # The function was wrong: the search starts anew.
+            evaluations, finished = [], content[: content.find(b"\n") + 1]
+        file = stack.enter_context(open(path, "ab"))
         file.truncate(len(finished))
 
         def write(line: dict[str, Any]) -> None:
             file.write(json.dumps(line).encode() + b"\n")
             file.flush()
-            if synced:  # on the disk too, and not only safe from the end of this process
+            if folder is not None:  # on the disk too, and not only safe from the end of this process
                 os.fsync(file.fileno())
 
         if not finished:
@@ -342,3 +327,5 @@ def _kept(
                 remedy = f"the same call with folder={str(place)!r} goes on"
                 error.add_note(f"{plural(len(evaluations), 'finished evaluation')} kept; {remedy}.")
             raise
+    if folder is None:
+        shutil.rmtree(place)

@@ -9,7 +9,7 @@ from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import replace
 from functools import lru_cache, partial, reduce
 from itertools import compress, count
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import jax
 import numpy as np
@@ -19,11 +19,12 @@ from parzax import _checks
 from parzax._compile import compiled
 from parzax._numerics import capacity, to_device
 from parzax._words import plural
+from parzax.density.basis import Basis
 from parzax.lens._programs import keep_programs
 from parzax.samplers import Sampler
-from parzax.samplers.repeats import choose_repeats
+from parzax.samplers.repeats import choose_repeats, is_repeat_due
 from parzax.samplers.sampler import warn_of_unseen
-from parzax.samplers.suggestion import repeats_by_itself, suggest_points
+from parzax.samplers.suggestion import repeats_by_itself, rows_for_groups, suggest_points
 from parzax.space import Domain, Float, Int, Points, Space
 from parzax.split import State
 from parzax.split.state import violations
@@ -35,6 +36,11 @@ _LEAST_CAPACITY = 1024
 MOST_STEPS = 2**16
 # Losses are clipped here, so that float32 holds them and their differences.
 _LARGEST = 1e38
+# The leaves of a `State`, in their order.
+_LEAVES = (
+    "x", "regime", "unit", "index", "valid", "losses", "constraints", "constraint_only", "order",
+    "loss_order", "first", "count", "overflow",
+)  # fmt: skip
 _lock = threading.Lock()
 
 
@@ -84,11 +90,13 @@ class Session:
         self._frame = self._space.frame()
         self._widths = sampler.n_objectives, sampler.n_constraints
         self.rows: list[Row] = []
-        self._compiled: set[tuple[int, bool]] = set()
+        self._log = _Log(0, {}, [], {})
+        self._compiled: set[tuple[int, bool, bool | None]] = set()
         # A sampler may hold fitted densities, so every `ask` computes in the precision that is set now.
         self._dtype = jax.dtypes.canonicalize_dtype(np.float64)
         basis = sampler.smoothing.basis(_without_bounds(self._space, self._dtype), self._dtype)
-        self._model = to_device((sampler.without_space(), basis))
+        # Leaves, which JAX takes in less time than modules.
+        self._model = jax.tree.flatten(to_device((sampler.without_space(), basis)))
 
     def tell(self, rows: Iterable[Row]) -> None:
         """Add rows that are final.
@@ -107,20 +115,28 @@ class Session:
             key: random key; ``jax.random.key(0)`` by default.
             pending: rows that count in this call only; checked like the rows of `tell`.
         """
-        rows = self.rows + self._checked(pending)
+        pending = self._checked(pending)
         with jax.enable_x64(self._dtype == np.float64):
-            x, state = self._state(rows)
+            self._log = self._read(self._log, self.rows[self._log.n_read :])
+            log = self._read(self._log, pending)
+            state = self._state(log)
             folded = np.array([number % 2**32 for number in numbers], np.uint32)
-            starting = int(state.count) < self.sampler.start.n_startup
-            # A program is needed for each size of the state, while it is starting and later.
-            program = state.capacity, starting
-            with nullcontext() if program in self._compiled else _compiling():
-                at, again, row = suggest(self._model, state, key, folded, starting)
-            self._compiled.add(program)
-            _checks.on_host("the suggestion", at)
+            # A program is needed for each size of the state, while it is starting and later, and for noise.
+            starting = len(log.losses) < self.sampler.start.n_startup
+            differs = None if starting or log.differs else False
+            due = (
+                differs is False and self.sampler.proposal.repeats is None and is_repeat_due(len(log.losses))
+            )
+            at, (again, row) = None, repeat(self._model, state) if due else (np.False_, None)
+            if not again:
+                program = len(state[0]), starting, differs
+                with nullcontext() if program in self._compiled else _compiling():
+                    at, again, row = suggest(self._model, state, key, folded, starting, differs)
+                self._compiled.add(program)
+                _checks.on_host("the suggestion", at)
             is_repeat = bool(np.asarray(again))
-            if is_repeat:
-                x = x[np.asarray(row)]
+            if at is None or is_repeat:
+                x = log.columns["x"][np.asarray(row)]
             else:
                 # Native values are computed in float64.
                 at = jax.tree.map(lambda a: np.asarray(a, np.float64 if a.dtype.kind == "f" else None), at)
@@ -144,59 +160,88 @@ class Session:
             warn_of_unseen("a row has", unseen)
         return rows
 
-    def _state(self, rows: Sequence[Row]) -> tuple[np.ndarray, State]:
-        """The rows that have all active parameters: native values, and NumPy arrays padded to a capacity."""
-        m, c = self._widths
+    def _read(self, log: "_Log", rows: Sequence[Row]) -> "_Log":
+        """The log with more rows, without those that lack an active parameter."""
+        if not rows and log.columns:
+            return log
+        c, n_read, first_of = self._widths[1], log.n_read + len(rows), dict(log.first_of)
         x = np.array([row.x for row in rows], np.float64).reshape(len(rows), len(self._space))
         at = self._frame.nearest(x)
         complete = at.valid.all(axis=-1)
         x, at, rows = x[complete], at[complete], list(compress(rows, complete))
-        n = len(rows)
-        empty = _empty_state(len(self._space), m, c, max(_LEAST_CAPACITY, capacity(n)), self._dtype)
-        state = jax.tree.map(np.copy, empty)
         # Rows are equal if their bytes are; adding 0 turns -0 into 0.
-        values = (x.astype(self._dtype) + 0).view(f"V{x.shape[1] * state.x.itemsize}")[:, 0]
-        _, index, group = np.unique(values, return_index=True, return_inverse=True)
-        first = index[group]
-        losses = np.array(self._losses(rows, first), np.float64).reshape(n, m)
+        values = map(np.ndarray.tobytes, x.astype(self._dtype) + 0)
+        first = [first_of.setdefault(value, i) for i, value in enumerate(values, len(log.losses))]
         excess = [row.constraints[:c] or (np.nan,) * c for row in rows]
-        constraints = np.array(excess, np.float64).reshape(n, c)
+        columns = {
+            "x": x, "regime": at.regime, "unit": at.unit, "index": at.index, "valid": at.valid,
+            "constraints": violations(np.array(excess, np.float64).reshape(len(rows), c), self._dtype),
+            "first": np.array(first, np.int32),
+        }  # fmt: skip
+        if log.columns:
+            columns = {name: np.concatenate([log.columns[name], added]) for name, added in columns.items()}
+        return _Log(n_read, columns, log.losses + [row.losses for row in rows], first_of)
 
-        def fill(padded: np.ndarray, values: np.ndarray) -> None:
-            padded[:n] = values
-
-        given = x, at, losses, violations(constraints, self._dtype), first
-        arrays = state.x, state.points, state.losses, state.constraints, state.first
+    def _state(self, log: "_Log") -> list[np.ndarray]:
+        """The leaves of a `State` with the rows of a log: NumPy arrays, padded to a capacity."""
+        n, (m, c) = len(log.losses), self._widths
+        empty = _empty_leaves(len(self._space), m, c, max(_LEAST_CAPACITY, capacity(n)), self._dtype)
+        state: dict[str, np.ndarray] = dict(zip(_LEAVES, map(np.copy, empty), strict=True))
+        losses = np.array(self._losses(log), np.float64).reshape(n, m)
         with np.errstate(over="ignore"):
-            jax.tree.map(fill, arrays, given)
-        for order, keys in ((state.order, state.points.unit), (state.loss_order, state.losses)):
-            order[:, :n] = np.argsort(keys[:n], axis=0, kind="stable").T
-        state.count[...] = n
-        return x, state
+            for name, values in {**log.columns, "losses": losses}.items():
+                state[name][:n] = values
+        for order, keys in (("order", "unit"), ("loss_order", "losses")):
+            state[order][:, :n] = np.argsort(state[keys][:n], axis=0, kind="stable").T
+        state["count"][...] = n
+        return list(state.values())
 
-    def _losses(self, rows: Sequence[Row], first: np.ndarray) -> Any:
+    def _losses(self, log: "_Log") -> Any:
         """The m losses of each row, as numbers that the device represents exactly.
 
         A sampler of one objective uses only the order of the losses. So losses in float64, or pairs such as
         Optuna's order of pruned trials, are replaced by ranks; unless evaluations of one configuration
         differ, because their means are used then.
         """
-        keys: list[Any] = [row.losses for row in rows]
+        keys = log.losses
         if self._widths[0] > 1:
             missing = (np.nan,) * self._widths[0]
             return [missing if key is None else np.clip(key, -_LARGEST, _LARGEST) for key in keys]
         ranks = dict(zip(sorted({*keys} - {None}), count()))
-        places = np.array(list(map(ranks.get, keys)), np.float64)
-        told = np.flatnonzero(~np.isnan(places))
-        if np.array_equal(places[told], places[first[told]]):
-            return places
+        if not log.differs:
+            return np.array(list(map(ranks.get, keys)), np.float64)
         numbers = np.array([np.nan if key is None else key[0] for key in keys], np.float64)
         numbers = np.clip(numbers, -_LARGEST, _LARGEST)
         return numbers - np.nanmin(numbers)
 
 
+class _Log(NamedTuple):
+    """The complete rows of a session, as columns that grow.
+
+    Attributes:
+        n_read: number of rows that were read, complete or not.
+        columns: leaves of a `State` by name, without padding and before rounding.
+        losses: of each row, as in `Row`.
+        first_of: index of the first row with these values, by the bytes of the values.
+    """
+
+    n_read: int
+    columns: dict[str, np.ndarray]
+    losses: list[Any]
+    first_of: dict[bytes, int]
+
+    @property
+    def differs(self) -> bool:
+        """Whether a row has another loss than the first row with its values."""
+        first = self.columns["first"].tolist()
+        pairs = ((self.losses[i], self.losses[k]) for i, k in enumerate(first) if k < i)
+        return any(loss is not None and loss != before for loss, before in pairs)
+
+
 # Made once, because copies take a fifth of the time.
-_empty_state = lru_cache(maxsize=64)(State.empty)
+@lru_cache(maxsize=64)
+def _empty_leaves(*sizes: Any) -> list[np.ndarray]:
+    return jax.tree.leaves(State.empty(*sizes))
 
 
 def prepare(session: Session, n_numbers: int) -> None:
@@ -220,27 +265,47 @@ def _compiling() -> Iterator[None]:
         yield
 
 
+Suggested: TypeAlias = tuple[Points, Bool[Array, "1"], Integer[Array, "1"]]
+
+
 # In a study of normal length a faster program would not save the time of its longer compilation.
 @partial(compiled, size="middling")
 def suggest(
-    model: tuple[Any, Any],
-    state: State,
+    model: tuple[list[Any], Any],
+    state: list[Any],
     key: PRNGKeyArray | None,
     numbers: UInt32[Any, " k"],
     starting: bool,
-) -> tuple[Points, Bool[Array, "1"], Integer[Array, "1"]]:
+    differs: bool | None,
+) -> Suggested:
     """A suggestion of a model (a sampler without its space, and a basis) from a state.
 
-    Also whether a row should be evaluated again instead, and which one.
+    Also whether a row should be evaluated again instead, and which one. The model is given by its leaves and
+    its structure, the state by its leaves.
 
     The ``numbers`` are folded into the key, which is ``jax.random.key(0)`` if it is None, so that the host
-    need not make one. ``starting`` says whether the state has fewer than ``n_startup`` rows.
+    need not make one. ``starting`` says whether the state has fewer than ``n_startup`` rows; ``differs`` is
+    that of `parzax.samplers.suggestion.suggest`.
     """
     key = reduce(jax.random.fold_in, numbers, jax.random.key(0) if key is None else key)
-    by_itself = repeats_by_itself(model[0], state, starting)
-    allowed = model[1].frame.allowed(state.points, state.x)
-    at = suggest_points(*model, key, state, starting=starting)
-    return at, *choose_repeats(state, False, 1, allowed, by_itself)
+    sampler, basis, rows = _unflattened(model, state)
+    groups = rows_for_groups(sampler, rows, starting, differs)
+    at = suggest_points(sampler, basis, key, rows, starting=starting, groups=groups)
+    by_itself = differs is not False and repeats_by_itself(sampler, rows, starting)
+    find_allowed = partial(basis.frame.allowed, rows.points, rows.x)
+    return at, *choose_repeats(rows, False, 1, find_allowed, by_itself, groups[1])
+
+
+@compiled
+def repeat(model: tuple[list[Any], Any], state: list[Any]) -> tuple[Bool[Array, "1"], Integer[Array, "1"]]:
+    """Whether a row should be evaluated again while no evaluations differ, and which one."""
+    _, basis, rows = _unflattened(model, state)
+    return choose_repeats(rows, False, 1, partial(basis.frame.allowed, rows.points, rows.x), True, False)
+
+
+def _unflattened(model: tuple[list[Any], Any], state: list[Any]) -> tuple[Sampler, Basis, State]:
+    (leaves, structure), like = model, jax.tree.structure(State.empty(1, 1, 0, 1, float))
+    return *jax.tree.unflatten(structure, leaves), jax.tree.unflatten(like, state)
 
 
 def smoothed(space: Space, most: int = MOST_STEPS) -> Space:
@@ -254,7 +319,8 @@ def smoothed(space: Space, most: int = MOST_STEPS) -> Space:
         if not isinstance(domain, (Float, Int)) or is_parent or (domain.n_values or 0) <= most:
             return domain
         half = (domain.step or 0) / 2
-        return Float(domain.low - half, domain.high + half, log=domain.log, when=domain.when)
+        ends, kind = (domain.low - half, domain.high + half), {"log": domain.log, "periodic": domain.periodic}
+        return Float(*ends, **kind, when=domain.when)
 
     return _mapped(space, smooth)
 
@@ -266,7 +332,7 @@ def _without_bounds(space: Space, dtype: Any) -> Space:
         if domain.axis.discrete:
             return domain
         if not is_parent:
-            return Float(0, 1, when=domain.when)
+            return Float(0, 1, periodic=domain.is_circle, when=domain.when)
         Space({name: replace(domain, when=())}).check_dtype(dtype, native=True, arrays=False)
         return domain
 

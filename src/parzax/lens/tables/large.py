@@ -25,7 +25,6 @@ pl = _checks.optional("polars", "Counting large logs", "large")
 _BLOCK, _SAMPLE = 1 << 17, 1 << 17
 # Column of the losses, beside those of the parameters.
 _LOSS = "parzax: loss"
-_GRID = Grid()
 
 
 def count(
@@ -36,7 +35,7 @@ def count(
     region: float = 1.0,
     *,
     directions: Direction | Sequence[Direction] = "minimize",
-    grid: Grid = _GRID,
+    grid: Grid = Grid(),
     cutoffs: Any = None,
     progress: bool | None = None,
 ) -> Counts:
@@ -104,7 +103,7 @@ def _find_cutoffs(parts: dict[str, Any], empty: Encoded) -> tuple[np.ndarray, np
     if not (n := len(ranked)):
         return np.full(len(levels), -np.inf), empty.status
     ranked.sort()
-    needed = level_weights(levels, np.float64(n), True, empty.grid.optuna_rounding).astype(np.int64)
+    needed = level_weights(levels, np.float64(n), True, empty.grid.level_size).astype(np.int64)
     cutoffs = ranked[needed - 1]
     tied = np.searchsorted(ranked, cutoffs[:-1], "right") > needed[:-1]
     few = Status.NO_DATA if n < 2 else Status.ALL_EQUAL if ranked[0] == ranked[-1] else 0

@@ -102,7 +102,8 @@ def read_logs(
         dropped = _count_dropped(reasons[rows], log or "the table")
         kept = np.flatnonzero(rows & (reasons == ""))
         kept = kept[np.argsort(place[kept], kind="stable")]  # rows are sorted by the first row of their trial
-        logs[name] = obs.take(kept, n_rows=int(rows.sum()), dropped=dropped, inferred=inferred)
+        about = {"dropped": dropped, "inferred": inferred, "numbers": kept + 1}
+        logs[name] = obs.take(kept, n_rows=int(rows.sum()), **about)
         if len(names) > 1:
             warn_of_normalised(logs[name].weight)
     if warn and inferred:

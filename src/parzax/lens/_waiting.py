@@ -14,7 +14,7 @@ _PATIENCE = 0.3
 
 
 @contextmanager
-def progress(what: str, after: float = 0.0) -> Iterator[None]:
+def saying(what: str, after: float = 0.0) -> Iterator[None]:
     """Show ``what ...`` in a notebook or on a terminal while the work takes longer than ``after`` seconds."""
     if not is_shown(None):
         yield
@@ -33,4 +33,4 @@ def progress(what: str, after: float = 0.0) -> Iterator[None]:
 
 
 # A decorator of functions that compile when they are first called.
-says_that_it_compiles = progress("parzax compiles and computes; the next such call is fast", _PATIENCE)
+says_that_it_compiles = saying("parzax compiles and computes; the next such call is fast", _PATIENCE)
