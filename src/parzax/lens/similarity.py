@@ -59,7 +59,7 @@ def task_similarity(
     space: Space | None = None,
     n_constraints: int = 0,
     *,
-    split: AbstractSplit = Split(Linear(0.1), first_front=True, merit=None),
+    split: AbstractSplit = Split(Linear(0.1), infeasible="better", first_front=True, merit=None),
     smoothing: Smoothing = Smoothing(Scott(0.1), 1.0),
     comparison: Comparison = Comparison(eta=None, top=None),
 ) -> TaskSimilarity:

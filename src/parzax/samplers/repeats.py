@@ -20,9 +20,9 @@ from parzax.split.state import first_equal
 N_ERRORS = 1.0
 # Number of repeats, evaluated or not, without any difference in the loss after which there are no more.
 _MOST_EQUAL = 3
-# A search that repeats by itself does so when it has a multiple of so many rows: with noise; and, at most so
-# many times, while it does not know whether there is noise.
-_EVERY, _EVERY_UNKNOWN, _MOST_UNKNOWN = 5, 20, 2
+# A search that repeats by itself does so when it has a multiple of so many rows: with noise; and while it
+# does not know whether there is noise.
+_EVERY, _EVERY_UNKNOWN = 5, 20
 # Noise counts if it is larger than this share of the difference between the median loss and the best one.
 _LEAST_NOISE = 1e-3
 
@@ -125,32 +125,37 @@ def as_configurations(state: State, differs: bool | None = None) -> tuple[State,
     """The state for splits, and whether evaluations of a configuration differ by more than their last digits.
 
     Without such noise only the first evaluation of a configuration is in a group. With noise all evaluations
-    of a configuration are, with its mean losses. If the caller knows that none ``differs``, nothing of the
-    latter is compiled.
+    of a configuration are, with its mean losses and mean constraint values. If the caller knows that none
+    ``differs``, nothing of the latter is compiled.
     """
     evaluated, losses = state.evaluated, state.losses
     first = state.first_among(evaluated)
 
-    def averaged() -> tuple[Array, Array, Array]:
+    def averaged() -> tuple[Array, Array, Array, Array]:
         half = evaluated.sum(dtype=jnp.int32) // 2
         median = jnp.take_along_axis(losses, state.loss_order[:, half][None], axis=0)[0]
         means = average(first, losses, state.constraints, evaluated)
         spread = median - means.losses.min(axis=0)
         noise = (means.noise > _LEAST_NOISE * jnp.where(jnp.isfinite(spread), spread, 0)).any()
-        mean = jnp.where(noise & evaluated[:, None], means.losses.at[first].get(mode="clip"), losses)
+        averages = (part.at[first].get(mode="clip") for part in (means.losses, means.constraints))
+        mean, limits = (
+            jnp.where(noise & evaluated[:, None], average, told)
+            for average, told in zip(averages, (losses, state.constraints), strict=True)
+        )
         order = state.sort_rows(jnp.where(jnp.isnan(mean), jnp.inf, mean))
-        return noise, mean, jnp.where(noise, order, state.loss_order)
+        return noise, mean, limits, jnp.where(noise, order, state.loss_order)
 
-    def unchanged() -> tuple[Array, Array, Array]:
-        return jnp.zeros((), bool), losses, state.loss_order
+    def unchanged() -> tuple[Array, Array, Array, Array]:
+        return jnp.zeros((), bool), losses, state.constraints, state.loss_order
 
-    noise, mean, order = False, losses, state.loss_order
+    noise, mean, limits, order = False, losses, state.constraints, state.loss_order
     if differs is not False:
-        noise, mean, order = jax.lax.cond(somewhere(has_differences(state)), averaged, unchanged)
+        differences = somewhere(has_differences(state))
+        noise, mean, limits, order = jax.lax.cond(differences, averaged, unchanged)
     copies = evaluated & (first < jnp.arange(state.capacity, dtype=first.dtype)) & jnp.logical_not(noise)
     mean = jnp.where(copies[:, None], jnp.nan, mean)
     only = state.constraint_only | copies
-    return replace(state, losses=mean, loss_order=order, constraint_only=only), noise
+    return replace(state, losses=mean, constraints=limits, loss_order=order, constraint_only=only), noise
 
 
 @compiled
@@ -197,8 +202,10 @@ def choose_repeats(
     objectives these bounds are ranked by non-domination. While no difference was seen, those with the fewest
     evaluations come first, and there are at most three repeats. No suggestion repeats if no configuration is
     feasible and in a row of the mask that ``find_allowed`` returns, or where ``confirm`` (one flag, or one
-    for each) is False and the search does not repeat ``by_itself``: at every fifth row if there is ``noise``,
-    and twice to see whether there is.
+    for each) is False and the search does not repeat ``by_itself``: after 20 rows, to see whether there is
+    ``noise``; after 20 more if none was seen and losses of different configurations are equal, as those of
+    one may then be by chance; and with noise at every fifth row, but not with several objectives, as too many
+    configurations are on the front.
     """
     number = state.count + jnp.arange(n, dtype=state.count.dtype)
 
@@ -222,8 +229,11 @@ def choose_repeats(
         rows = order.at[i].get(mode="clip")
         n_repeats = told.sum(dtype=jnp.int32) - (n_told > 0).sum(dtype=jnp.int32)
         again = eligible[rows] & (i < len(order)) & (differs | (n_repeats + i < _MOST_EQUAL))
-        unknown = jnp.minimum(due(_EVERY_UNKNOWN), _MOST_UNKNOWN - n_repeats)
-        n_due = jnp.where(noise, due(_EVERY), unknown)
+        ranked = state.loss_order[0]
+        loss, same = state.losses[ranked, 0], first[ranked]
+        equal = ((loss[1:] == loss[:-1]) & (same[1:] != same[:-1])).any()
+        unknown = jnp.minimum(due(_EVERY_UNKNOWN), 1 + equal.astype(n_repeats.dtype) - n_repeats)
+        n_due = jnp.where(noise, 0 if several else due(_EVERY), unknown)
         return again & (confirm | (by_itself & (i < n_due))), rows
 
     def choose_none() -> tuple[Bool[Array, " n"], Int[Array, " n"]]:

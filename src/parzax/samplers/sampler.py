@@ -208,10 +208,10 @@ class Sampler(eqx.Module):
     def status(self, state: State) -> Int[Array, ""]:
         """Bits of `parzax.Status` that say what is unusual about a state.
 
-        NO_DATA: no row was evaluated. NONE_FEASIBLE, FEW_FEASIBLE: every row is below, because too few rows
-        are feasible. INVALID_BANDWIDTH: a bandwidth is not positive and finite. UNMEASURED: an evaluated row
-        has a NaN constraint. CAPACITY_EXCEEDED: rows were dropped. INVALID_ROWS: a row is outside the space.
-        NOT_ALLOWED: ``valid`` of the space does not allow a row.
+        NO_DATA: no row was evaluated. NONE_FEASIBLE, FEW_FEASIBLE: the objective is ignored, because too few
+        rows are feasible. INVALID_BANDWIDTH: a bandwidth is not positive and finite. UNMEASURED: an evaluated
+        row has a NaN constraint. CAPACITY_EXCEEDED: rows were dropped. INVALID_ROWS: a row is outside the
+        space. NOT_ALLOWED: ``valid`` of the space does not allow a row.
         """
         return _status(self.without_space(), self._basis(state), state)
 
