@@ -2,8 +2,9 @@
 
 For each row: our median, the peer's, the ratio, the goal, the time of the first call and the largest
 difference between the two results (log densities). One core, interleaved, one process. The mixtures are
-built beforehand on both sides: ours by `ParzenEstimator.fit`, Optuna's by its constructor, SciPy's
-``gaussian_kde`` likewise. "fit and log_prob" rows build ours anew in every call.
+built beforehand on both sides, by `ParzenEstimator.fit` and by the peer's constructor. Peers that are not
+installed are left out: only Optuna, SciPy and scikit-learn are among the packages of the tests. The full
+run prints the temporary memory too, and the times and errors of two approximate peers.
 
 The bound is what a core needs for the same matrix product, powers of two and weighted sums, and nothing else.
 """
@@ -12,8 +13,10 @@ from benchmarks import timing  # isort: skip  (pins the core before JAX is loade
 
 import sys
 from collections.abc import Callable, Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
+from importlib.util import find_spec
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -39,6 +42,8 @@ MIXED_GOAL = 60.0
 INNER = {24: 50, 1000: 10, 100_000: 1}
 # Candidates that the slow peers see of 1e5, whose time is scaled.
 PART = 2000
+# Of the peers; their times do not depend on it.
+BANDWIDTH = 0.2
 # What a core reaches of its own bound, at least.
 SHARE = 0.9
 # What is kept: on a shared machine the caches are others' too, which costs these rows more than the peers.
@@ -202,29 +207,161 @@ def against_optuna_mixed(n_points: int, *, repeats: int) -> list[Row]:
     return out
 
 
-def against_gaussian_kde(n_points: int, *, repeats: int) -> list[Row]:
-    """Against SciPy's and JAX's gaussian_kde; they have full covariance and no bounds."""
-    x, y = rows(N_KERNELS), candidates(n_points)
+@dataclass(frozen=True)
+class Peer:
+    """A density that another package evaluates without approximation.
+
+    Attributes:
+        package: its rows are left out where this is not installed.
+        fit: the log density of rows (n, d), as a function of points (m, d).
+        most: pairs of a point and a row that it is timed on; the time of more is scaled, since it is linear.
+    """
+
+    package: str
+    fit: Callable[[np.ndarray], Callable[[np.ndarray], Any]]
+    most: int = 10**7
+
+
+def scipy_kde(x: np.ndarray) -> Callable[[np.ndarray], np.ndarray]:
+    kde = scipy.stats.gaussian_kde(x.T)
+    return lambda y: kde.logpdf(y.T)
+
+
+def jax_kde(x: np.ndarray) -> Callable[[np.ndarray], jax.Array]:
+    log_prob = jax.jit(jax_stats.gaussian_kde(jnp.asarray(x.T)).logpdf)
+    return lambda y: jax.block_until_ready(log_prob(jnp.asarray(y.T)))
+
+
+def sklearn_kde(x: np.ndarray) -> Callable[[np.ndarray], np.ndarray]:
+    from sklearn.neighbors import KernelDensity
+
+    return KernelDensity(bandwidth=BANDWIDTH).fit(x).score_samples
+
+
+def statsmodels_kde(x: np.ndarray) -> Callable[[np.ndarray], np.ndarray]:
+    from statsmodels.nonparametric.api import KDEMultivariate
+
+    return KDEMultivariate(x, "c" * x.shape[1], bw=np.full(x.shape[1], BANDWIDTH)).pdf
+
+
+def kdepy_kde(x: np.ndarray) -> Callable[[np.ndarray], np.ndarray]:
+    from KDEpy import NaiveKDE
+
+    return NaiveKDE(kernel="gaussian", bw=BANDWIDTH).fit(x).evaluate
+
+
+def torch_kde(x: np.ndarray) -> Callable[[np.ndarray], Any]:
+    import torch
+    from torchkde import KernelDensity
+
+    torch.set_num_threads(1)
+    kde = KernelDensity(bandwidth=BANDWIDTH).fit(torch.as_tensor(x))
+    return lambda y: kde.score_samples(torch.as_tensor(y))
+
+
+PEERS = {
+    "SciPy": Peer("scipy", scipy_kde),
+    "jax.scipy": Peer("jax", jax_kde),
+    "scikit-learn": Peer("sklearn", sklearn_kde),
+    "statsmodels": Peer("statsmodels", statsmodels_kde, 10**6),
+    "KDEpy": Peer("KDEpy", kdepy_kde),
+    "torch-kde": Peer("torchkde", torch_kde),
+}
+
+
+def against_exact(n_kernels: int, n_points: int, bits: int, *, repeats: int) -> list[Row]:
+    """NumPy points to log densities, beside each exact peer that is installed; all but JAX's have 64 bits."""
+    x, y = rows(n_kernels), candidates(n_points)
+    peers = {name: peer for name, peer in PEERS.items() if find_spec(peer.package)}
+    with jax.enable_x64(bits == 64):
+        pe = px.ParzenEstimator.fit(space(), x).prepared()
+        ours = lambda: jax.block_until_ready(pe.log_prob(y))  # noqa: E731
+        first = timing.once(ours)
+        parts = {name: min(n_points, peer.most // n_kernels) for name, peer in peers.items()}
+        calls = {
+            name: partial(peer.fit(x), np.ascontiguousarray(y[: parts[name]])) for name, peer in peers.items()
+        }
+        for call in calls.values():
+            call()
+        medians = timing.interleaved({"ours": ours} | calls, repeats, {"ours": INNER.get(n_points, 1)})
+    work = f"log density, {n_kernels} kernels, {n_points} points"
+    goal = 10.0 if n_kernels == N_KERNELS else 1.0
+    return [
+        Row(work, bits, name, medians["ours"], medians[name] * n_points / parts[name], first, 0.0, goal)
+        for name in peers
+    ]
+
+
+def gradients(n_kernels: int, n_points: int, *, repeats: int) -> list[Row]:
+    """The gradient of the log densities' sum by the points, beside JAX's `gaussian_kde`."""
+    x, y = rows(n_kernels), candidates(n_points)
     out = []
     for bits in (64, 32):
         with jax.enable_x64(bits == 64):
-            pe = px.ParzenEstimator.fit(space(), x)
-            ours = partial(waited, *prepared(pe, y))
-            kde = scipy.stats.gaussian_kde(x.T)
-            jax_kde = jax_stats.gaussian_kde(jnp.asarray(x.T))
-            on_device = jnp.asarray(y.T)
-            compiled = jax.jit(jax_kde.logpdf)
-            first = timing.once(ours)
-            timing.once(lambda c=compiled, a=on_device: jax.block_until_ready(c(a)))
-            calls = {
-                "ours": ours,
-                "scipy": lambda k=kde: k.logpdf(y.T),
-                "jax.scipy": lambda c=compiled, a=on_device: jax.block_until_ready(c(a)),
-            }
-            medians = timing.interleaved(calls, repeats, {"ours": INNER[n_points]})
-        name = f"log density, {N_KERNELS} kernels, {n_points} points"
-        for peer in ("scipy", "jax.scipy"):
-            out.append(Row(name, bits, peer, medians["ours"], medians[peer], first, 0.0, 10.0))
+            pe, kde = px.ParzenEstimator.fit(space(), x), jax_stats.gaussian_kde(jnp.asarray(x.T))
+            at = jnp.asarray(y)
+            ours = jax.jit(jax.grad(lambda y, pe=pe: pe.log_prob(y).sum()))
+            theirs = jax.jit(jax.grad(lambda y, kde=kde: kde.logpdf(y.T).sum()))
+            first = timing.once(partial(repeated, 1, ours, at))
+            repeated(1, theirs, at)
+            calls = {"ours": partial(repeated, 1, ours, at), "theirs": partial(repeated, 1, theirs, at)}
+            medians = timing.interleaved(calls, repeats)
+        work = f"gradient, {n_kernels} kernels, {n_points} points"
+        out.append(Row(work, bits, "jax.scipy", medians["ours"], medians["theirs"], first, 0.0, 5.0))
+    return out
+
+
+def memory(n_kernels: int, n_points: int) -> list[Row]:
+    """Print what XLA's programs need beside their arguments and results."""
+    x, y = rows(n_kernels), jax.ShapeDtypeStruct((n_points, D), np.float32)
+    with jax.enable_x64(False):
+        pe, kde = px.ParzenEstimator.fit(space(), x), jax_stats.gaussian_kde(jnp.asarray(x.T))
+        programs = {
+            "ours": lambda y: pe.log_prob(y),
+            "its gradient": jax.grad(lambda y: pe.log_prob(y).sum()),
+            "jax.scipy": lambda y: kde.logpdf(y.T),
+            "its gradient in jax.scipy": jax.grad(lambda y: kde.logpdf(y.T).sum()),
+        }
+        sizes = {
+            name: jax.jit(program).lower(y).compile().memory_analysis().temp_size_in_bytes / 2**20
+            for name, program in programs.items()
+        }
+    sentence = ", ".join(f"{name} {size:.0f}" for name, size in sizes.items())
+    print(f"MiB of temporaries, {n_kernels} kernels, {n_points} points, 32 bits: {sentence}")
+    return []
+
+
+def approximations(n_kernels: int, n_points: int, *, repeats: int) -> list[Row]:
+    """Beside approximate peers of two columns, with the largest relative error of their densities."""
+    if not (find_spec("sklearn") and find_spec("KDEpy")):
+        return []
+    from KDEpy import FFTKDE
+    from scipy.interpolate import RegularGridInterpolator
+    from sklearn.neighbors import KernelDensity
+
+    x, y = rows(n_kernels, 2), candidates(n_points, 2)
+    exact = np.exp(KernelDensity(bandwidth=0.05).fit(x).score_samples(y[:PART]))
+
+    def on_grid(y: np.ndarray) -> np.ndarray:
+        grid, density = FFTKDE(kernel="gaussian", bw=0.05).fit(x).evaluate((512, 512))
+        ends = [np.unique(grid[:, j]) for j in range(2)]
+        return RegularGridInterpolator(ends, density.reshape(512, 512))(y)
+
+    tree = KernelDensity(bandwidth=0.05, rtol=1e-3).fit(x)
+    peers = {"KDEpy's FFT": on_grid, "scikit-learn, rtol=1e-3": lambda y: np.exp(tree.score_samples(y))}
+    with jax.enable_x64(True):
+        pe = px.ParzenEstimator.fit(space(2), x).prepared()
+        ours = lambda: jax.block_until_ready(pe.log_prob(y))  # noqa: E731
+        first = timing.once(ours)
+        parts = {"KDEpy's FFT": n_points, "scikit-learn, rtol=1e-3": min(n_points, PART)}
+        calls = {name: partial(peer, y[: parts[name]]) for name, peer in peers.items()}
+        medians = timing.interleaved({"ours": ours} | calls, repeats)
+    out = []
+    for name, peer in peers.items():
+        error = np.abs(peer(y[:PART]) / exact - 1).max()
+        work = f"2 columns, {n_kernels} kernels, {n_points} points; error {error:.0e}"
+        scaled = medians[name] * n_points / parts[name]
+        out.append(Row(work, 64, name, medians["ours"], scaled, first, 0.0, 0.0))
     return out
 
 
@@ -270,7 +407,15 @@ def jobs(quick: bool) -> Iterator[command.Job]:
         yield partial(against_optuna, n_points, repeats=3 if n_points > 1000 else 11 if quick else 31)
     # Of a peer whose call takes a second, three rounds tell a ratio that is far above its goal.
     yield partial(against_optuna_mixed, 1000, repeats=3 if quick else 31)
-    yield partial(against_gaussian_kde, 1000, repeats=11 if quick else 31)
+    for bits in (64, 32):
+        yield partial(against_exact, N_KERNELS, 1000, bits, repeats=5 if quick else 31)
+        for n_points in () if quick else (1000, 100_000):
+            yield partial(against_exact, 10 * N_KERNELS, n_points, bits, repeats=3)
+    yield partial(gradients, N_KERNELS, 1000, repeats=5 if quick else 31)
+    if not quick:
+        yield partial(against_exact, 10 * N_KERNELS, 1_000_000, 32, repeats=1)
+        yield partial(memory, 10 * N_KERNELS, 100_000)
+        yield partial(approximations, 10 * N_KERNELS, 100_000, repeats=3)
     yield partial(against_the_bound, 1000, repeats=31 if quick else 101)
 
 

@@ -46,6 +46,12 @@ def branching(_key: jax.Array, x: jax.Array) -> jax.Array:
     return jnp.stack([tree, net, machine])[model.astype(np.int32)] + 0.5 * (1 - rows) ** 2
 
 
+def cliff(_key: jax.Array, x: jax.Array) -> jax.Array:
+    """A valley that ends in a cliff, and waves whose height another parameter sets."""
+    valley = jnp.where(x[0] > 0.8, 1.0, 3 * (x[0] - 0.5) ** 2)
+    return valley + 0.6 * x[2] * jnp.sin(7 * x[1]) ** 2 + 0.3 * jnp.abs(x[3] - 0.3)
+
+
 def noise(key: jax.Array, _x: jax.Array) -> jax.Array:
     """No parameter does anything."""
     return jax.random.normal(key)
@@ -75,15 +81,17 @@ PROBLEMS: Mapping[str, px.Problem] = {
     ),
     "noise": _problem(noise, "x1", "x2", "x3", "x4"),
 }  # fmt: skip
-# `gated` with parameters that are active in one branch only: not in `benchmarks.studies.adaptive_logs`.
-CONDITIONAL = {
+# Problems of `benchmarks.studies.importance_peers` alone; the second is `gated` with parameters that are
+# active for one choice only.
+PEER_PROBLEMS = {
+    "cliff": _problem(cliff, "x1", "x2", "x3", "x4"),
     "conditional": _problem(
         gated,
         "gate", "first", "second", "always",
         gate=px.Categorical(["first", "second"]),
         first=px.Float(0, 1, when=px.In("gate", ["first"])),
         second=px.Float(0, 1, when=px.In("gate", ["second"])),
-    )
+    ),
 }  # fmt: skip
 # Tables of trainings, and the metric that is minimised; they need PARZAX_DATA.
 TABLES = {
@@ -98,8 +106,9 @@ TABLES = {
 @cache
 def problem_of(name: str) -> Any:
     """The function, the network or the table of that name."""
-    if name in PROBLEMS or name in CONDITIONAL:
-        return {**PROBLEMS, **CONDITIONAL}[name]
+    functions = {**PROBLEMS, **PEER_PROBLEMS}
+    if name in functions:
+        return functions[name]
     if name in NETWORKS:
         return network_problem(name)
     path, metric = TABLES[name]
@@ -140,7 +149,7 @@ def _losses_on_grid(problem: str, n: int = 1 << 15, n_rows: int = 1024) -> list[
     frame, levels = space.frame(), value_grid(space, 16)[0]
     pool = np.random.default_rng(0).uniform(size=(n, len(space.slots)))
     at = frame.drawn(pool)
-    losses, here, on_grid = mean_loss(frame.decode(at)), frame.here(at), []
+    losses, here, on_grid = losses_of(frame.decode(at)), frame.here(at), []
     for best in (np.inf, np.nanquantile(losses, 0.1)):
         of_slots = []
         for s, row in enumerate(levels):

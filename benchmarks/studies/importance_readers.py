@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+MOST_EVALUATIONS = 1 << 18
 # By question of `importance_truths`: values (d,) of which shares are taken.
 Answer = Mapping[str, Any]
 
@@ -78,7 +79,7 @@ def _answer(reader: Callable, space: Any, x: np.ndarray, loss: np.ndarray) -> di
 
 def _jaxgsa() -> dict[str, Callable]:
     import jax
-    import jaxgsa
+    import jaxgsa  # pyright: ignore[reportMissingImports]
 
     jax.config.update("jax_enable_x64", True)
 
@@ -118,7 +119,7 @@ def _jaxgsa() -> dict[str, Callable]:
 
 
 def _salib() -> dict[str, Callable]:
-    from SALib.analyze import delta, enhanced_hdmr, rbd_fast
+    from SALib.analyze import delta, enhanced_hdmr, rbd_fast  # pyright: ignore[reportMissingImports]
 
     def bounds(axes: Sequence[Axis]) -> dict[str, Any]:
         highs = [1 if axis.ordered else axis.n_values - 1 for axis in axes]
@@ -172,25 +173,27 @@ def _configurations(axes: Sequence[Axis], x: np.ndarray) -> tuple[Any, list[Any]
     return space, [configspace.Configuration(space, row) for row in rows]
 
 
-def _in_order(axes: Sequence[Axis], space: Any, values: Sequence[float]) -> list[float]:
+def _in_order(axes: Sequence[Axis], space: Any, values: Sequence[Any]) -> list[float]:
     by_name = dict(zip(space.keys(), values, strict=True))
     return [by_name[axis.name] for axis in axes]
 
 
 def _hypershap() -> dict[str, Callable]:
-    from hypershap import ExplanationTask, HyperSHAP
+    from hypershap import ExplanationTask, HyperSHAP  # pyright: ignore[reportMissingImports]
 
     def sensitivity(axes: Sequence[Axis], x: np.ndarray, loss: np.ndarray) -> Answer:
         space, rows = _configurations(axes, x)
         task = ExplanationTask.from_data(space, list(zip(rows, loss.tolist(), strict=True)))
-        values = HyperSHAP(task, n_workers=1).sensitivity(index="SV", order=1, n_samples=2000)
+        # Each of 2^d sets of parameters evaluates the forest so often.
+        n_samples = min(2000, MOST_EVALUATIONS >> len(axes))
+        values = HyperSHAP(task, n_workers=1).sensitivity(index="SV", order=1, n_samples=n_samples)
         return {"around the default": _in_order(axes, space, values.get_n_order_values(1))}
 
     return {"HyperSHAP sensitivity": sensitivity}
 
 
 def _deepcave() -> dict[str, Callable]:
-    from deepcave.evaluators.epm.fanova_forest import FanovaForest
+    from deepcave.evaluators.epm.fanova_forest import FanovaForest  # pyright: ignore[reportMissingImports]
 
     def forest(axes: Sequence[Axis], x: np.ndarray, loss: np.ndarray) -> Answer:
         if np.isnan(x).any():
@@ -226,7 +229,7 @@ def main(logs: str, answers: str) -> None:
             continue
         sizes, n_slow = log["sizes"].tolist(), int(log["n_slow"])
         found |= read_logs(readers(), axes, log["x"], log["loss"], sizes, n_slow, ["HyperSHAP sensitivity"])
-    np.savez(answers, **found)
+    np.savez(answers, **found)  # pyright: ignore[reportArgumentType]
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """Importances that are true of a problem, by enumeration, for `benchmarks.studies.importance_peers`."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from itertools import chain, combinations
 from math import comb
 from typing import Any
@@ -26,16 +26,23 @@ N_VALUES, N_DRAWN_VALUES = 33, 9
 
 
 def grid(space: px.Space, n_values: int) -> tuple[np.ndarray, tuple[int, ...]]:
-    """Native values (m, d) of all combinations, and the number of values of each parameter.
+    """Native values (m, d) of all combinations, NaN if inactive, and the number of values of each parameter.
 
-    Parameters that are not active have values here too, which do nothing; so does `IDLE`, which has one.
+    `IDLE` has one value. Conditions are on categories of a parent.
     """
-    values = []
-    for name, (domain,) in zip(space.names, space.domains, strict=True):
+    values: list[np.ndarray] = []
+    domains: list[Any] = [domain for (domain,) in space.domains]
+    for name, domain in zip(space.names, domains, strict=True):
         n = domain.n_values or (1 if name == IDLE else n_values)
         values.append(domain.axis.native(*domain.axis.drawn((np.arange(n) + 0.5) / n)))
     mesh = np.meshgrid(*values, indexing="ij")
-    return np.stack([part.ravel() for part in mesh], axis=1), mesh[0].shape
+    x = np.stack([part.ravel() for part in mesh], axis=1)
+    for domain, column in zip(domains, x.T, strict=True):
+        for condition in domain.conditions:
+            parent = space.names.index(condition.parent)
+            codes = [domains[parent].choices.index(choice) for choice in condition.values]
+            column[~np.isin(x[:, parent], codes)] = np.nan
+    return x, mesh[0].shape
 
 
 def read_truth(problem: str, n_values: int = N_VALUES) -> dict[str, np.ndarray]:
@@ -45,7 +52,7 @@ def read_truth(problem: str, n_values: int = N_VALUES) -> dict[str, np.ndarray]:
         x, shape = grid(space, n_values)
         losses = mean_loss(problem)(x).reshape(shape)
     return variance_shares(space, losses) | {
-        TARGET: shares(target_variances(space, losses)),
+        TARGET: shares(target_variances(x, losses)),
         DELTA: shares(total_variations(losses)),
     }
 
@@ -90,29 +97,15 @@ def shapley(values: Mapping[tuple[int, ...], float], d: int) -> list[float]:
     ]
 
 
-def target_variances(space: px.Space, losses: np.ndarray, level: float = LEVEL) -> list[float]:
+def target_variances(x: np.ndarray, losses: np.ndarray, level: float = LEVEL) -> list[float]:
     """Within-regime variances of membership in the target set: Eq. 11, without smoothing."""
     target = losses <= np.sort(losses, axis=None)[int(np.ceil(level * losses.size)) - 1]
     variances = []
-    for axis, active in enumerate(_active(space, losses.shape)):
+    for axis, column in enumerate(x.T):
         others = tuple(other for other in range(losses.ndim) if other != axis)
-        where = np.broadcast_to(active, losses.shape)
-        variances.append(where.mean() * target.mean(axis=others, where=where).var())
+        active = ~np.isnan(column).reshape(losses.shape)
+        variances.append(float(active.mean() * target.mean(axis=others, where=active).var()))
     return variances
-
-
-def _active(space: px.Space, shape: Sequence[int]) -> list[np.ndarray]:
-    """Where each parameter is active; conditions are on categories of a parent."""
-    masks = []
-    for (domain,) in space.domains:
-        mask = np.ones((1,) * len(shape), bool)
-        for condition in domain.conditions:
-            axis = space.names.index(condition.parent)
-            (parent,) = space.domains[axis]
-            here = np.array([choice in condition.values for choice in parent.choices])
-            mask = mask & np.expand_dims(here, tuple(i for i in range(len(shape)) if i != axis))
-        masks.append(mask)
-    return masks
 
 
 def total_variations(losses: np.ndarray, n_bins: int = 64) -> list[float]:
@@ -124,5 +117,5 @@ def total_variations(losses: np.ndarray, n_bins: int = 64) -> list[float]:
     for axis in range(losses.ndim):
         rows = np.moveaxis(bins, axis, 0).reshape(losses.shape[axis], -1)
         given = np.stack([np.bincount(row, minlength=n_bins) / row.size for row in rows])
-        deltas.append(np.abs(given - every).sum(axis=1).mean() / 2)
+        deltas.append(float(np.abs(given - every).sum(axis=1).mean() / 2))
     return deltas

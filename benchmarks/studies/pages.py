@@ -23,15 +23,17 @@ class Page:
 
     Attributes:
         blocks: Markdown, after the title and the command.
-        shape: number of runs, and of evaluations of each.
+        shape: number of runs, and of evaluations of each, or of what ``words`` says.
         failed: the claims that do not hold.
         draw: draws a picture next to the page, with the page's file name.
+        words: what ``shape`` counts.
     """
 
     blocks: Sequence[str]
     shape: tuple[int, ...]
     failed: Sequence[str]
     draw: Callable[[Path], None] | None = None
+    words: tuple[str, str] = ("runs", "evaluations")
 
 
 def main(
@@ -64,8 +66,8 @@ def main(
         page = written({name: arrays for name, arrays in found.items() if arrays})
         took = runs.clock(parts, time.perf_counter() - start, resume=options.resume)
         versions = f"parzax {px.__version__}, jax {jax.__version__}, Python {platform.python_version()}, "
-        n_runs, n = page.shape
-        versions += f"{jax.devices()[0].device_kind}, {took:.0f} s, {n_runs} runs of {n} evaluations."
+        (n_runs, n), (run, evaluation) = page.shape, page.words
+        versions += f"{jax.devices()[0].device_kind}, {took:.0f} s, {n_runs} {run} of {n} {evaluation}."
         command = f"```bash\npython -m benchmarks.studies.{name}{quick}\n```"
         text = "\n\n".join([f"# {title}", command, *page.blocks, versions]) + "\n"
         path.write_text(text, encoding="utf-8")

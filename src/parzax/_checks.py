@@ -204,7 +204,11 @@ def float_array(name: str, values: Any) -> np.ndarray:
     except ValueError as error:
         raise ValueError(f"{name} must be a rectangular array: {error}.") from error
     if array.dtype.kind not in "fiub":
-        hint = " Encode categories as integer codes." if name in ("values", "x") or "params" in name else ""
+        hint = (
+            " Encode categories as integer codes, as Space.as_row does with a dict."
+            if name in ("values", "x") or "params" in name
+            else ""
+        )
         raise TypeError(f"{name} must hold numbers, got dtype {array.dtype}.{hint}")
     array = np.array(array, dtype=np.float64)  # a copy, so that later changes by the caller have no effect
     if (mask := _mask(values)) is not np.ma.nomask:

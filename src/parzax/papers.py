@@ -18,7 +18,7 @@ from parzax.split.gamma import Linear, Sqrt
 
 @variant(
     samplers.tpe,
-    split=Split(Sqrt(), merit=None),
+    split=Split(Sqrt(), infeasible="better", merit=None),
     smoothing=Smoothing(Scott(), 0.8, joint=False),
     acquisition=Relative(),
     proposal=Proposal(24, repeats=True, midpoints=False, one_branch=False),
@@ -37,7 +37,7 @@ def tpe() -> None:
 
 @variant(
     samplers.c_tpe,
-    split=Split(Sqrt(), every_tie=True, unsatisfied="all", merit=None),
+    split=Split(Sqrt(), infeasible="better", every_tie=True, unsatisfied="all", merit=None),
     smoothing=Smoothing(NormalReference(), 0.8),
 )
 def c_tpe() -> None:
@@ -52,7 +52,7 @@ def c_tpe() -> None:
 
 @variant(
     samplers.c_tpe,
-    split=Split(Sqrt(), up_to_feasible=False, unsatisfied="none", merit=None),
+    split=Split(Sqrt(), infeasible="alike", unsatisfied="none", merit=None),
     acquisition=Naive(),
 )
 def naive_c_tpe() -> None:
@@ -65,7 +65,7 @@ def naive_c_tpe() -> None:
 
 @variant(
     samplers.mo_tpe,
-    split=Split(Linear(0.1), every_tie=True, merit=None),
+    split=Split(Linear(0.1), infeasible="better", every_tie=True, merit=None),
     smoothing=Smoothing(NormalReference(), 0.9),
 )
 def mo_tpe() -> None:
@@ -79,7 +79,7 @@ def mo_tpe() -> None:
 
 @variant(
     samplers.meta_learn_tpe,
-    split=Split(Linear(0.1), every_tie=True, merit=None),
+    split=Split(Linear(0.1), infeasible="better", every_tie=True, merit=None),
     smoothing=Smoothing(NormalReference(), 0.9),
     acquisition=Relative(),
     start=5,
@@ -102,7 +102,7 @@ def meta_learn_tpe() -> None:
 
 @variant(
     meta_learn_tpe,
-    split=Split(Linear(0.1), first_front=True, merit=None),
+    split=Split(Linear(0.1), infeasible="better", first_front=True, merit=None),
     smoothing=Smoothing(Scott(0.1), 0.9, joint=False),
     comparison=Comparison(),
     max_candidates=1024,

@@ -1,5 +1,8 @@
 """Parzen estimators as priors in NumPyro."""
 
+import re
+from pathlib import Path
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -14,6 +17,19 @@ numpyro = pytest.importorskip("numpyro")
 def fitted(domains: dict) -> px.ParzenEstimator:
     space = px.Space(domains)
     return px.ParzenEstimator.fit(space, np.asarray(space.sample(jax.random.key(0), 20)))
+
+
+@pytest.mark.slow
+def test_blackjax_takes_the_step_that_the_page_prints():
+    """Catches a block of docs/densities.md that does not run; CI runs none that needs BlackJAX."""
+    pytest.importorskip("blackjax")
+    page = (Path(__file__).parents[2] / "docs" / "densities.md").read_text(encoding="utf-8")
+    (block,) = re.findall(r"^```py\n(.*?)^```$", page, re.DOTALL | re.MULTILINE)
+    names = {"px": px, "jax": jax, "jnp": jnp, "density": fitted({"lr": px.Float(1e-4, 1, log=True)})}
+    with jax.numpy_dtype_promotion("standard"), jax.numpy_rank_promotion("allow"):
+        exec(compile(block, "densities.md", "exec"), names)
+        (lr,) = np.asarray(names["bounded"](names["one"].position))
+    assert 1e-4 < lr < 1
 
 
 @pytest.mark.slow

@@ -42,10 +42,11 @@ def repeated(seed: int, n: int = N) -> tuple[np.ndarray, np.ndarray, np.ndarray]
 
 def test_groups_are_numbered_by_their_usable_rows() -> None:
     groups, usable = jnp.array([7, -3, 7, 4, 9], jnp.int32), jnp.array([True, True, True, False, True])
-    number, n_groups = jax.jit(_number_groups)(groups, usable)
+    numbered = jax.jit(_number_groups)
+    number, n_groups = numbered(groups, usable)
     assert number[jnp.array([0, 1, 2, 4])].tolist() == [1, 0, 1, 2]
     assert n_groups == 3
-    assert _number_groups(groups, jnp.zeros(5, bool))[1] == 0
+    assert numbered(groups, jnp.zeros(5, bool))[1] == 0
 
 
 @pytest.mark.parametrize("method", ["half-sampling", "bootstrap"])
@@ -96,8 +97,8 @@ def test_groups_of_different_sizes_keep_rows_of_one_level_together() -> None:
     rows = np.repeat(np.arange(N), np.random.default_rng(0).integers(1, 9, size=N))
     log = px.encode(SPACE, x[rows], loss[rows], LEVELS, grid=COARSE, groups=rows)
     placed = jax.device_put(log)
-    on_device = jax.jit(shuffle_counter(placed))(jax.random.split(KEY, 20)) / configuration_share(placed)
-    on_device = np.rint(on_device)
+    share = jax.jit(configuration_share)(placed)
+    on_device = np.rint(jax.jit(shuffle_counter(placed))(jax.random.split(KEY, 20)) / share)
     on_host = shuffled_counts([0], None, log, 20)
     n_inactive = on_device[..., np.array(log.layout.inactive)]
     assert not n_inactive.any()
@@ -116,6 +117,7 @@ def noise(key: jax.Array, n: int, repeats: int) -> tuple[jax.Array, jax.Array, j
     return x[groups], loss, groups
 
 
+@pytest.mark.slow
 def test_noise_is_above_chance_in_a_twentieth_of_logs_on_a_device() -> None:
     space = px.Space({name: px.Float(0, 1) for name in "abc"})
 

@@ -8,7 +8,7 @@ import parzax as px
 from parzax.lens import plotting
 from parzax.lens.plotting import _arguments
 from parzax.lens.plotting._arguments import PALETTE, choose_looks, find_level
-from parzax.lens.results.result import regime_text
+from parzax.lens.results.texts import regime_text
 from parzax.space import Between, Categorical, Float, In, Int, Ordinal, Recorded, Varying
 
 OF_RESULTS = [plotting.importance_sweep, plotting.importance_bars, plotting.regimes]

@@ -7,7 +7,7 @@ import pytest
 
 import parzax as px
 from parzax.lens.plotting import importance_bars, importance_sweep, regimes
-from parzax.lens.results.result import value_text
+from parzax.lens.results.texts import value_text
 from parzax.status import NOT_COMPARED, OF_LEVELS
 
 from .conftest import activation, analyse, with_status

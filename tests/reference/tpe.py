@@ -28,6 +28,7 @@ class Settings:
     minimum: float = 0.01
     top: float | None = 0.8  # None for Optuna's
     prior_weight: float = 1.0
+    infeasible: str = "better"
     unsatisfied: str = "first"
     every_tie: bool = False
     forget: bool = False
@@ -112,10 +113,21 @@ def _objective(
             break
         below.append(i)
         found += counts[i]
+    if settings.infeasible == "nearest":
+        total = _violations(constraints, evaluated)
+        others = sorted([i for i in below if not counts[i]], key=lambda i: (total[i], order.index(i)))
+        below = [i for i in below if counts[i] or i in others[:wanted]]
     below = sorted(below)
     above = sorted([i for i in evaluated if i not in below] + pending)
     merit = by_rank([rank[i] for i in below]) if settings.by_rank else None
     return Group(below, above, len(below) / max(len(evaluated), 1), merit)
+
+
+def _violations(constraints: Any, evaluated: list[int]) -> dict[int, float]:
+    """Sums of positive values, each over the largest finite one of its constraint; infinite with a NaN."""
+    scale = [max([v for v in column[evaluated] if 0 < v < math.inf], default=1.0) for column in constraints.T]
+    positive = {i: [math.inf if math.isnan(v) else max(v, 0.0) for v in constraints[i]] for i in evaluated}
+    return {i: sum(v / s for v, s in zip(own, scale, strict=True)) for i, own in positive.items()}
 
 
 def by_rank(ranks: list) -> list[float]:

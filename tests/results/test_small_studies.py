@@ -11,7 +11,7 @@ import pytest
 from conftest import QUICK
 
 import parzax as px
-from parzax.lens.results.result import p_text, size_text
+from parzax.lens.results.texts import p_text, size_text
 
 SPACE = px.Space({name: px.Float(0, 1) for name in ("a", "b", "c", "d")})
 

@@ -11,7 +11,7 @@ import pytest
 from conftest import QUICK
 
 import parzax as px
-from parzax.lens.results.result import short_names
+from parzax.lens.results.texts import short_names
 
 FIFTIETHS, HUNDREDTHS = (tuple(np.arange(1, n) / n) for n in (50, 100))
 

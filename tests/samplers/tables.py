@@ -184,7 +184,15 @@ FAMILY = {
     "tpe, constrained": (
         lambda s: px.tpe(s, n_constraints=2), 1, 2,
         oracle.Settings(
-            "relative", "linear", quantile=0.1, kernel="neighbours", top=None, by_rank=True, share_power=3.0
+            "relative", "linear", quantile=0.1, kernel="neighbours", top=None, by_rank=True, share_power=3.0,
+            infeasible="nearest",
+        ),
+    ),
+    "tpe of two, constrained": (
+        lambda s: px.tpe(s, 2, 1), 2, 1,
+        oracle.Settings(
+            "relative", "linear", quantile=0.1, kernel="neighbours", top=None, by_rank=True, share_power=3.0,
+            infeasible="nearest",
         ),
     ),
     "tpe of two": (

@@ -255,19 +255,21 @@ def _repeated(x) -> list[int]:
 
 
 def test_without_noise_two_repeats_at_most():
-    """After 20 and after 40 rows; so too for noise in the last digits."""
+    """After 20 rows; so too for noise in the last digits. If losses tie, after 40 rows too."""
     keys = jax.random.split(jax.random.key(1), 2)
     for scale in (0.0, 1e-7):
         problem = jax.tree_util.Partial(_noisy, jnp.asarray(scale))
         for x in np.asarray(px.optimize_many(keys, CURIOUS, problem, 64).x):
-            assert _repeated(x) == [20, 40]
+            assert _repeated(x) == [20]
+    trace = px.optimize(keys[0], CURIOUS, lambda key, x: jnp.round(8 * x[0]), 64)
+    assert _repeated(np.asarray(trace.x)) == [20, 40]
 
 
 @pytest.mark.slow
-def test_without_noise_two_repeats_at_most_in_batches():
+def test_without_noise_one_repeat_in_batches():
     problem = jax.tree_util.Partial(_noisy, jnp.asarray(1e-7))
     x = np.asarray(px.optimize(jax.random.key(1), CURIOUS, problem, 64, n_parallel=8).x)
-    assert _repeated(x) == [16, 40]
+    assert _repeated(x) == [16]
 
 
 def test_with_noise_every_fifth_repeats_the_lower_bound():
@@ -295,8 +297,8 @@ def test_with_noise_rows_are_split_by_means():
         wanted = np.asarray(state.losses).copy()
         for rows in _configurations(x, objectives).values():
             wanted[rows] = -np.mean(objectives[rows])
-        assert bool(jax.jit(repeats.has_noise)(state))
-        averaged = jax.jit(repeats.as_configurations)(state)
+        averaged, noise = jax.jit(repeats.as_configurations)(state)
+        assert bool(noise)
         np.testing.assert_allclose(averaged.losses, wanted, rtol=1e-5)
         order = np.asarray(averaged.loss_order[0])[: np.isfinite(wanted).sum()]
         assert (np.diff(np.asarray(averaged.losses)[order, 0]) >= 0).all()

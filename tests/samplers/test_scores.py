@@ -25,7 +25,7 @@ FAST = {("categories", "c_tpe", False), ("categories", "mo_tpe, constrained", Tr
 SAME_BUT_FOR_GROUPS = {
     "c_tpe of none", "c_tpe of one", "c_tpe, every minimum", "mo_tpe", "mo_tpe, constrained",
     "mo_tpe, hypervolume", "mo_tpe, constrained, hypervolume", "mo_tpe of three, hypervolume",
-    "tpe, constrained", "tpe of two",
+    "tpe, constrained", "tpe of two", "tpe of two, constrained",
 }  # fmt: skip
 CASES = [
     pytest.param(*case, marks=[] if case in FAST else [pytest.mark.slow])
@@ -65,7 +65,7 @@ def test_scores(space, family, double, record_property):
     record_property("tried", f"scores, {space}, {family}: {len(worst)} tables, {max(worst.values()):.1e}")
 
 
-FAST_GROUPS = ("c_tpe", "c_tpe, every minimum", "mo_tpe, constrained", "optuna_tpe")
+FAST_GROUPS = ("c_tpe", "c_tpe, every minimum", "mo_tpe, constrained", "optuna_tpe", "tpe, constrained")
 
 
 @pytest.mark.parametrize(

@@ -107,7 +107,7 @@ def test_behind():
     arrays = {f"40/{tool}/{truths.TARGET}": rows for tool, rows in keys.items()}
     answers = study.Answers({"truth/cells": truth, name: arrays})
     assert answers.behind(truths.TARGET, study.SURROGATE, ["near"]) == (
-        1, [f"cells, {RANDOM}, 40 trials: 0.40, near 0.00"],
+        1, [f"cells, 40 of {RANDOM}: 0.40, near 0.00"],
     )  # fmt: skip
     assert answers.behind(truths.TARGET, "turns", ["turns"]) == (1, [])
     assert answers.behind(truths.TARGET, "near", [study.SURROGATE]) == (1, [])

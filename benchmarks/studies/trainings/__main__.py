@@ -23,6 +23,9 @@ OPTUNA, SMALLEST = "Optuna's TPE", 1e-4
 OURS: Mapping[str, Callable[..., Any]] = {
     "px.tpe": px.tpe,
     "px.tpe, repeats=False": lambda *of: px.tpe(*of, proposal=px.samplers.Proposal(repeats=False)),
+    "px.tpe, neither repeats nor branches": lambda *of: px.tpe(
+        *of, proposal=px.samplers.Proposal(repeats=False, one_branch=False)
+    ),
     "px.optuna_tpe": px.optuna_tpe,
     "random": lambda *of: px.tpe(*of, start=px.samplers.RandomStart(N)),
 }

@@ -4,6 +4,7 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Float
 from numpyro.distributions import Distribution, constraints
 
@@ -37,7 +38,7 @@ class Parzen(Distribution):
 
     @property
     def support(self) -> Any:  # pyright: ignore[reportIncompatibleVariableOverride]
-        """The bounds; ValueError if a parameter is discrete or conditional."""
+        """The bounds; ValueError if a parameter is discrete or conditional, or some bounds are infinite."""
         space, bounds = self.estimator.space, []
         for name, of_parameter in zip(space.names, space.domains, strict=True):
             domain: Any = of_parameter[-1]
@@ -46,7 +47,17 @@ class Parzen(Distribution):
                 raise ValueError(f"{name!r} is discrete or conditional, without a gradient: {remedy}.")
             bounds.append((domain.low, domain.high))
         low, high = jnp.array(bounds).T
-        return constraints.independent(constraints.interval(low, high), 1)
+        # NumPy: NumPyro asks for the support while JAX traces.
+        kinds = set(map(tuple, np.isinf(bounds).tolist()))
+        if len(kinds) > 1:
+            raise ValueError(
+                f"NumPyro has no support with finite and infinite bounds side by side: {space!r}."
+            )
+        each = {
+            (False, False): constraints.interval(low, high), (False, True): constraints.greater_than(low),
+            (True, False): constraints.less_than(high), (True, True): constraints.real,
+        }  # fmt: skip
+        return constraints.independent(each[kinds.pop()], 1)
 
     def sample(  # pyright: ignore[reportIncompatibleMethodOverride]
         self, key: Array, sample_shape: tuple[int, ...] = ()

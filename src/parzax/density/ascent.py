@@ -24,7 +24,6 @@ def mode(basis: Basis, mixture: Mixture) -> tuple[Float[Array, " d"], Float[Arra
     # Rows of a conditional or marginal density may be in regimes that its space does not have there.
     rows = basis.frame.encode(basis.frame.decode(mixture.rows))
     moves = basis.frame.on_continuum(rows)
-    turns = basis.on_circle(rows)
 
     def log_prob(unit: Float[Array, "n d"]) -> Float[Array, " n"]:
         return mixture.log_prob(basis, replace(rows, unit=unit))
@@ -33,8 +32,7 @@ def mode(basis: Basis, mixture: Mixture) -> tuple[Float[Array, " d"], Float[Arra
         unit, step, slope = carry
         new = jnp.where(moves, jax.grad(lambda unit: log_prob(unit).sum())(unit), 0)
         step = step * jnp.where(new * slope > 0, 1.2, jnp.where(new * slope < 0, 0.5, 1)).astype(step.dtype)
-        unit = unit + step * jnp.sign(new)
-        return (jnp.where(turns, unit - jnp.floor(unit), jnp.clip(unit, 0, 1)), step, new), None
+        return (basis.onto_axes(rows, unit + step * jnp.sign(new)), step, new), None
 
     start = rows.unit, 0.1 * mixture.scale, jnp.zeros_like(rows.unit)
     (unit, _, _), _ = jax.lax.scan(ascend, start, length=_N_STEPS)

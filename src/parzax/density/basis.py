@@ -16,6 +16,7 @@ from parzax import _checks
 from parzax._numerics import to_device
 from parzax._numerics.logsumexp import ANCHORED_RANGE
 from parzax.kernels import AbstractKernel, AitchisonAitken, TruncatedNormal, WrappedNormal
+from parzax.kernels.open_normal import OPEN
 from parzax.space import Categorical, Cells, Domain, Frame, Points, Recorded, Space
 from parzax.space.frame import axis_shape, stack_axes
 
@@ -53,6 +54,11 @@ class Regimes:
         equal = self.axis is not None and self.axis.step is not None and not self.axis.log
         return self.family is TruncatedNormal and equal
 
+    @property
+    def is_open(self) -> bool:
+        """Whether the axes have no end, or one end."""
+        return self.family.ends != (0.0, 1.0)
+
     def columns(self, x: Shaped[Any, "n d"]) -> Shaped[Any, "k n"]:
         """Columns of the k regimes, taken from the columns of the d parameters."""
         return x.T[self.parameter]
@@ -85,13 +91,13 @@ class Basis:
         """This basis for points that may leave parameters out, so that no regime always applies."""
         return replace(self, parts=tuple(replace(part, n_always=0) for part in self.parts))
 
-    def on_circle(self, at: Points) -> Bool[Array, "n d"]:
-        """Mask of the coordinates of points that are on a circle."""
-        mask = jnp.zeros(at.regime.shape, bool)
+    def onto_axes(self, at: Points, unit: Float[Array, "n d"]) -> Float[Array, "n d"]:
+        """Coordinates of points, brought back to the axes of their regimes: around a circle, or to an end."""
         for part in self.groups:
-            if part.family.periodic:
-                mask = mask.at[:, part.parameter].max(part.here(at).T)
-        return mask
+            place = part.columns(unit)
+            back = place - jnp.floor(place) if part.family.periodic else jnp.clip(place, *part.family.ends)
+            unit = unit.at[:, part.parameter].add(jnp.where(part.here(at), back - place, 0).T)
+        return unit
 
     @property
     def n_parameters(self) -> int:
@@ -163,7 +169,7 @@ def loses_digits(dtype: Any, n_continuous: int, smallest: float | None) -> bool:
 
 def _peak(space: Space, smallest: float | None) -> float:
     """Upper bound on log(kernel / wide kernel), to which each numeric factor adds log(1 / scale) + 1/2."""
-    peak = 0.0
+    peak = math.inf if any(slot.domain.axis.is_open for slot in space.slots) else 0.0
     for domains in space.domains:
         widths = [
             axis.narrowest() if isinstance(axis, Cells) else smallest for axis in (d.axis for d in domains)
@@ -209,7 +215,7 @@ def usual_family(domain: Domain) -> type[AbstractKernel]:
     """The default kernel family of a domain."""
     if isinstance(domain, Categorical):
         return AitchisonAitken
-    return WrappedNormal if domain.is_circle else TruncatedNormal
+    return WrappedNormal if domain.is_circle else OPEN.get(domain.axis.ends, TruncatedNormal)
 
 
 def check_name(argument: str, name: Any, space: Space) -> None:

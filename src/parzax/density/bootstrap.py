@@ -18,8 +18,8 @@ def resample(
 ) -> ParzenEstimator:
     """n estimators, each fitted to as many rows as there are, drawn with replacement: a batch.
 
-    Quantiles over the batch are bands of the estimator, at a point, of its expected value: they leave out
-    the bias that the bandwidth causes. Bandwidths are those of each sample.
+    Each sample has its own bandwidths. Quantiles over the batch are a band, at each point, of the expected
+    value of the estimator: they leave out the bias of the bandwidth.
 
     Args:
         key: a typed PRNG key.
@@ -52,5 +52,5 @@ def _counts(key: PRNGKeyArray, weight: Float[Array, " r"], n: int) -> Float[Arra
     weights = jnp.where(is_row, weight, 0)
     total = weights.sum()
     share = weights / jnp.where(total > 0, total, 1)
-    draw = jax.vmap(lambda key: jax.random.multinomial(key, jnp.round(total), share))
-    return jnp.where(is_row, draw(jax.random.split(key, n)), weight)
+    draw = jax.vmap(lambda key: jax.random.multinomial(key, jnp.round(total), share, dtype=weight.dtype))
+    return jnp.where(is_row[None], draw(jax.random.split(key, n)), weight[None])

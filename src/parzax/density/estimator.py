@@ -12,6 +12,7 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
 from parzax import _checks, _html
+from parzax._compile import compiled
 from parzax._numerics import weighted_logsumexp
 from parzax._words import plural
 from parzax.density import ascent, events, fitting, restriction, rows, univariate, widths
@@ -27,6 +28,7 @@ from parzax.space import Categorical, Points, Space
 from parzax.status import Status, describe
 
 Measure = Literal["native", "unit"]
+_prepared = compiled(Mixture.prepared)
 # In float32 up to this many pairs of a point and a kernel are evaluated one by one: a product loses digits.
 _FEW_PAIRS = 1 << 14
 
@@ -40,7 +42,9 @@ class ParzenEstimator:
     ("Algorithms for hyper-parameter optimization", Bergstra et al. 2011; arXiv 2304.11127). A continuous
     parameter has normal kernels truncated to its domain, on the log axis if it is a log parameter. A stepped
     or ordinal parameter has the masses of these kernels in the cells of its values. A categorical parameter
-    has Aitchison-Aitken kernels.
+    has Aitchison-Aitken kernels. On a circle kernels are wrapped and the prior is uniform. On an open axis
+    kernels are truncated at the finite bound, if there is one, and the prior is a normal around the middle of
+    the rows' quartiles, with twice their distance as its scale.
 
     In a conditional space the values of a parameter's parents choose its regime or make it inactive. The
     factor of the parameter is the row's kernel if the row is in the same regime, the prior of the regime if
@@ -209,7 +213,7 @@ class ParzenEstimator:
         and some coefficients of each row.
         """
         self._check()
-        return replace(self, mixture=jax.jit(Mixture.prepared)(self.mixture, self.arrays()))
+        return replace(self, mixture=_prepared(self.mixture, self.arrays()))
 
     def adapted(self, sensitivity: Any = 0.5) -> "ParzenEstimator":
         """The same rows with wider kernels where rows are sparse, and narrower ones where they are dense.
@@ -335,6 +339,8 @@ class ParzenEstimator:
             ValueError: several parameters, a category, or more than 2^18 values.
         """
         nodes = quadrature(self.space, self.scale.dtype)
+        if nodes is None and len(self.space) == 1:
+            raise ValueError(f"moments need bounds and few values ({self.space!r}); use those of draws.")
         return self._of_number(univariate.moments, nodes)
 
     def mode(self) -> Float[Array, " d"]:

@@ -15,6 +15,7 @@ from parzax._numerics.circle import unrolled
 from parzax.density.basis import Basis
 from parzax.density.mixture import Mixture
 from parzax.kernels.bandwidth import AbstractBandwidth, CategoricalBandwidth
+from parzax.kernels.bandwidth.scott import quartiles
 from parzax.space import INACTIVE, Points
 from parzax.status import Status
 
@@ -69,7 +70,14 @@ def fit(
     }
     status = sum(jnp.where(bit, jnp.int32(flag), 0) for flag, bit in bits.items())
     weights, anchored = normalised(mixed, prior), is_anchored(basis, settings[2])
-    mixture = Mixture(rows, by_parameter(basis, rows, scale), *weights, anchored=anchored)
+    wide = [jnp.zeros(basis.n_parameters, dtype), jnp.ones(basis.n_parameters, dtype)]
+    for part in basis.groups:
+        if part.is_open:
+            ranges = jax.vmap(_range)(part.columns(rows.unit), jnp.where(part.here(rows), weight[None], 0))
+            wide = [x.at[part.parameter].set(of_part) for x, of_part in zip(wide, ranges, strict=True)]
+    open_wide = (wide[0], wide[1]) if any(part.is_open for part in basis.groups) else None
+    scale = by_parameter(basis, rows, scale)
+    mixture = Mixture(rows, scale, *weights, wide=open_wide, anchored=anchored)
     return mixture, jnp.asarray(status, jnp.int32)
 
 
@@ -141,12 +149,26 @@ def slot_scales(
             places, ordered = part.columns(rows.unit), None if order is None else order[part.parameter]
             if part.family.periodic:
                 places, ordered = jax.vmap(unrolled)(places, given[0]), None
+            length = jnp.ones((1, 1), dtype)
+            if part.is_open:
+                middle, length = (x[:, None] for x in jax.vmap(_range)(places, given[0]))
+                places = (places - middle) / length + 0.5
             of_rows = *given, places, ordered
             scales = _over_slots(number_scale, bandwidth, part.parameter, n_parameters, *of_rows)
+            scales = scales * length
             usable = (scales > 0) & (scales < jnp.inf)
             scales, positive = jnp.where(usable, scales, 1), positive & usable.all()
         out = out.at[part.slot].set(scales)
     return out.T, positive
+
+
+def _range(place: Float[Array, " n"], weight: Float[Array, " n"]) -> tuple[Array, Array]:
+    """Middle and length of what stands for the range of an open axis: twice its rows' interquartile range.
+
+    A uniform density has this range. If the quartiles are equal the length is 1.
+    """
+    low, high = quartiles(place, weight)
+    return (low + high) / 2, jnp.where(high > low, 2 * (high - low), 1)
 
 
 def _over_slots(

@@ -7,7 +7,6 @@ draws do not move with the parameters of a density, but their weights do: deriva
 """
 
 from collections.abc import Callable
-from functools import partial
 from typing import NamedTuple
 
 import jax
@@ -16,6 +15,7 @@ import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from parzax import _checks
+from parzax._mesh import jit_on_meshes
 from parzax.density.estimator import ParzenEstimator
 from parzax.density.quadrature import quadrature
 from parzax.density.restriction import with_ancestors
@@ -31,7 +31,7 @@ class Estimate(NamedTuple):
     standard_error: Float[Array, ""]
 
 
-@partial(jax.jit, static_argnames=("n", "rows"))
+@jit_on_meshes("n", "rows")
 def entropy(key: PRNGKeyArray, p: ParzenEstimator, *, n: int = 4096, rows: bool = False) -> Estimate:
     """Entropy of a density, - E_p[log p], in the native units of its continuous parameters.
 
@@ -52,7 +52,7 @@ def entropy(key: PRNGKeyArray, p: ParzenEstimator, *, n: int = 4096, rows: bool 
     return _mean_over_rows(p, integrand) if rows else _mean(key, (p,), integrand, n)
 
 
-@partial(jax.jit, static_argnames=("n", "rows"))
+@jit_on_meshes("n", "rows")
 def kl(
     key: PRNGKeyArray, p: ParzenEstimator, q: ParzenEstimator, *, n: int = 4096, rows: bool = False
 ) -> Estimate:
@@ -77,7 +77,7 @@ def kl(
     return _mean_over_rows(p, integrand) if rows else _mean(key, (p,), integrand, n)
 
 
-@partial(jax.jit, static_argnames="n")
+@jit_on_meshes("n")
 def jensen_shannon(key: PRNGKeyArray, p: ParzenEstimator, q: ParzenEstimator, *, n: int = 4096) -> Estimate:
     """Jensen-Shannon divergence, the mean of D(p || m) and D(q || m) for m = (p + q) / 2; at most log 2.
 
@@ -91,7 +91,7 @@ def jensen_shannon(key: PRNGKeyArray, p: ParzenEstimator, q: ParzenEstimator, *,
     return _between(key, p, q, integrand, n)
 
 
-@partial(jax.jit, static_argnames="n")
+@jit_on_meshes("n")
 def total_variation(key: PRNGKeyArray, p: ParzenEstimator, q: ParzenEstimator, *, n: int = 4096) -> Estimate:
     """Total variation, half the integral of |p - q|; at most 1.
 
@@ -100,7 +100,7 @@ def total_variation(key: PRNGKeyArray, p: ParzenEstimator, q: ParzenEstimator, *
     return _between(key, p, q, lambda log_p, log_q: 0.5 * jnp.abs(jnp.exp(log_p) - jnp.exp(log_q)), n)
 
 
-@partial(jax.jit, static_argnames="n")
+@jit_on_meshes("n")
 def pearson(key: PRNGKeyArray, p: ParzenEstimator, q: ParzenEstimator, *, n: int = 4096) -> Estimate:
     """Pearson divergence, the integral of (p / q - 1)^2 q (PED-ANOVA, arXiv 2304.10255, Eq. 6).
 
@@ -114,7 +114,7 @@ def pearson(key: PRNGKeyArray, p: ParzenEstimator, q: ParzenEstimator, *, n: int
     return _between(key, p, q, integrand, n)
 
 
-@partial(jax.jit, static_argnames=("a", "b", "n", "rows"))
+@jit_on_meshes("a", "b", "n", "rows")
 def mutual_information(
     key: PRNGKeyArray,
     p: ParzenEstimator,
@@ -157,6 +157,11 @@ def mutual_information(
 def _on_same_space(p: ParzenEstimator, q: ParzenEstimator) -> ParzenEstimator:
     if not p.space.agrees_with(q.space):
         raise ValueError(f"p and q must have the same space, got {p.space!r} and {q.space!r}.")
+    if p.permitted is not q.permitted:
+        raise ValueError(
+            "p and q must be in the same regimes, but arrays or traced values of conditional(values) select "
+            "those of one; give one concrete value of each parameter."
+        )
     return q
 
 

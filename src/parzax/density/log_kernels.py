@@ -89,14 +89,17 @@ def log_kernels(
 
 
 def kernels_of(part: Regimes, rows: Points, scale: Float[Array, "n d"]) -> AbstractKernel:
-    """The kernels of n rows in k regimes, (k, n): the wide kernel where a row is not in the regime."""
+    """The kernels of n rows in k regimes, (k, n): the wide kernel where a row is not in the regime.
+
+    The last row, which is the prior, has the places and scales of the wide kernels of open axes.
+    """
     here, dtype = part.here(rows), scale.dtype
     n_values = jnp.asarray(part.n_values)
     wide = jax.vmap(lambda n: part.family.wide(n, dtype))(n_values)
-    place, width = (
-        jnp.where(here, part.columns(x), default[:, None])
-        for x, default in zip((rows.unit, scale), wide, strict=True)
-    )
+    columns = part.columns(rows.unit), part.columns(scale)
+    if part.is_open:
+        wide = columns[0][:, -1], columns[1][:, -1]
+    place, width = (jnp.where(here, x, default[:, None]) for x, default in zip(columns, wide, strict=True))
     around = jax.vmap(part.family.around, in_axes=(0, 0, None))
     return jax.vmap(around)(place, width, n_values)
 

@@ -19,6 +19,8 @@ from parzax.density.prior import Beliefs
 from parzax.density.user_prior import UserPrior
 from parzax.space import INACTIVE, Points
 
+Wide = tuple[Float[Array, " d"], Float[Array, " d"]]
+
 
 class AbstractMixture(eqx.Module):
     """One density, or one for each of several groups of rows, in the unit coordinates of a space.
@@ -56,6 +58,7 @@ class Mixture(AbstractMixture):
     # Beliefs, by which the prior is multiplied in a part of its weight; leading axes as those of the scale.
     beliefs: Beliefs | None = None
     belief_weight: Float[Array, "*g"] | None = None
+    wide: Wide | None = None  # of open axes: places and scales of the wide kernels; None if there are none
     tables: Tables | None = None  # masses of discrete values, and coefficients; see `prepared`
     coefficients: Float[Array, "f n1"] | None = None
     # Whether all parameters of a draw come from one component; else each comes from a component of its own.
@@ -123,6 +126,9 @@ class Mixture(AbstractMixture):
     def kernels(self) -> tuple[Points, Float[Array, "n1 d"]]:
         """Places and scales of the kernels of all rows, and of the prior."""
         prior = jax.tree.map(lambda a: jnp.zeros_like(a[:1]), (self.rows, self.scale))
+        if self.wide is not None:
+            place, width = self.wide
+            prior = replace(prior[0], unit=place[None]), width[None]
         rows, scale = jax.tree.map(lambda a, b: jnp.concatenate([a, b]), (self.rows, self.scale), prior)
         return replace(rows, regime=rows.regime.at[-1].set(INACTIVE)), scale
 
@@ -148,7 +154,7 @@ class Mixture(AbstractMixture):
         draws = partial(_draws, basis, self.stratified)
         for axis in reversed(range(len(shape))):
             draws = jax.vmap(draws, in_axes=(0 if axis < self.scale.ndim - 2 else None, 0, 0, 0))
-        kernels = self.rows, self.scale, self.priors, self.beliefs
+        kernels = self.rows, self.scale, self.priors, self.beliefs, self.wide
         points = draws(kernels, (self.weight, self.prior_weight, self.belief_weight), levels, keys)
         return jax.tree.map(lambda a: a.reshape(-1, a.shape[-1]), points)
 
@@ -169,13 +175,13 @@ def _draws(
     Args:
         basis: basis of the space.
         stratified: see `Mixture`.
-        kernels: the fields ``rows``, ``scale``, ``priors`` and ``beliefs`` of a mixture.
+        kernels: the fields ``rows``, ``scale``, ``priors``, ``beliefs`` and ``wide`` of a mixture.
         weights: its fields ``weight``, ``prior_weight`` and ``belief_weight``.
         levels: uniform numbers: one for the component, or one for the component of each parameter; then one
             for each slot.
         keys: k keys for the user's priors.
     """
-    (rows, scale, priors, beliefs), (weight, prior_weight, belief_weight) = kernels, weights
+    (rows, scale, priors, beliefs, of_open), (weight, prior_weight, belief_weight) = kernels, weights
     frame, dtype, n = basis.frame, levels.dtype, len(levels)
     level, levels = levels[:, : -basis.n_slots], levels[:, -basis.n_slots :]
     if stratified:
@@ -195,6 +201,8 @@ def _draws(
     for part in basis.groups:
         slot, n_values = part.slot, jnp.asarray(part.n_values)
         wide = jax.vmap(lambda n, family=part.family: family.wide(n, dtype))(n_values)
+        if part.is_open and of_open is not None:
+            wide = tuple(x[part.parameter] for x in of_open)
         kernel = (
             jnp.where(near[:, slot], x[:, slot], prior[None])
             for x, prior in zip((unit, width), wide, strict=True)

@@ -14,9 +14,13 @@ _MOST_POINTS = 1 << 18
 
 
 def quadrature(space: Space, dtype: Any) -> tuple[Points, Float[np.ndarray, " j"]] | None:
-    """Nodes and log weights in unit coordinates; None for a space of conditions or of many parameters."""
+    """Nodes and log weights in unit coordinates; None for open domains, conditions and many parameters."""
     domains = [domain for of_parameter in space.domains for domain in of_parameter]
-    if len(space) > 2 or len(domains) > len(space) or any(domain.conditions for domain in domains):
+    if (
+        len(space) > 2
+        or len(domains) > len(space)
+        or any(domain.conditions or domain.axis.is_open for domain in domains)
+    ):
         return None
     node, weight = np.polynomial.legendre.leggauss(_NODES)
     panels = _PANELS[len(space)]

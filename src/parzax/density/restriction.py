@@ -166,8 +166,9 @@ def _select_columns(mixture: Mixture, columns: Mapping[int, Iterable[int]]) -> M
         if (which[j], old) in by_regime
     ]
     rows = replace(rows, regime=regime)
-    scale = mixture.scale[:, which]
-    return replace(mixture, rows=rows, scale=scale, priors=tuple(priors), tables=None, coefficients=None)
+    scale, wide = mixture.scale[:, which], jax.tree.map(lambda a: a[which], mixture.wide)
+    changed = {"rows": rows, "scale": scale, "wide": wide, "priors": tuple(priors)}
+    return replace(mixture, **changed, tables=None, coefficients=None)
 
 
 def with_ancestors(space: Space, names: Iterable[str]) -> tuple[str, ...]:

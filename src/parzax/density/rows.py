@@ -122,7 +122,9 @@ def configurations(space: Space, x: Any) -> tuple[Any, tuple[int, ...]]:
         x = jnp.asarray(x)
     x = _native_values(space, x)
     if x.ndim < 1 or x.shape[-1] != len(space):
-        raise ValueError(f"x must have shape (..., {len(space)}), got {x.shape}.")
+        raise ValueError(
+            f"x must have shape (..., {len(space)}), got {x.shape}; x[:, None] for values of one parameter."
+        )
     return x.reshape(-1, len(space)), x.shape[:-1]
 
 

@@ -13,6 +13,9 @@ from parzax.density.log_kernels import kernels_of
 from parzax.density.mixture import Mixture
 from parzax.space import Points
 
+# Distance from the place of a normal, in scales, beyond which it has no mass up to rounding.
+_REACH = 40
+
 
 @compiled
 def cdf(basis: Basis, mixture: Mixture, x: Float[Array, " j"]) -> Float[Array, " j"]:
@@ -44,7 +47,7 @@ def quantile(basis: Basis, mixture: Mixture, level: Float[Array, " j"]) -> Float
         above = _mass_below(basis, mixture, middle) >= level
         return jnp.where(above, ends[0], middle), jnp.where(above, middle, ends[1])
 
-    ends = jnp.zeros_like(level), jnp.ones_like(level)
+    ends = tuple(jnp.full_like(level, end) for end in _bracket(basis, mixture))
     _, unit = jax.lax.fori_loop(0, jnp.finfo(level.dtype).nmant + 8, narrow, jax.lax.stop_gradient(ends))
     unit = jax.lax.stop_gradient(unit)
     # The derivative of the inverse; the step itself is below rounding.
@@ -102,9 +105,20 @@ def _mass_up_to(basis: Basis, mixture: Mixture, index: Any) -> Float[Array, " j"
 def _mass_below(basis: Basis, mixture: Mixture, upper: Float[Array, " j"]) -> Float[Array, " j"]:
     """Mass from 0 to a place on the axis."""
     kernels = jax.tree.map(lambda a: a[0], kernels_of(basis.groups[0], *mixture.kernels()))
-    inside = (upper > 0) & (upper < 1)
-    zero, end = jnp.zeros((), upper.dtype), jnp.where(inside, upper, 0.5)
-    logs = jax.vmap(lambda end: jax.vmap(lambda one: one.log_mass(zero, end))(kernels))(end)
+    low, high = (jnp.asarray(end, upper.dtype) for end in basis.groups[0].family.ends)
+    inside = (upper > low) & (upper < high)
+    end = jnp.where(inside, upper, jnp.clip(0.5, low, high))
+    logs = jax.vmap(lambda end: jax.vmap(lambda one: one.log_mass(low, end))(kernels))(end)
     weight = jnp.append(mixture.weight, mixture.prior_weight)
     mass = jnp.matmul(jnp.exp(logs), weight, precision="highest")
-    return jnp.where(inside, mass, (upper >= 1).astype(mass.dtype))
+    return jnp.where(inside, mass, (upper >= high).astype(mass.dtype))
+
+
+def _bracket(basis: Basis, mixture: Mixture) -> tuple[Any, Any]:
+    """Places between which all of the mass lies, up to rounding: the ends of the axis, if it has any."""
+    part, (low, high) = basis.groups[0], basis.groups[0].family.ends
+    if not part.is_open:
+        return low, high
+    kernels = jax.tree.map(lambda a: a[0], kernels_of(part, *mixture.kernels()))
+    reach = _REACH * kernels.scale
+    return jnp.maximum((kernels.place - reach).min(), low), jnp.minimum((kernels.place + reach).max(), high)

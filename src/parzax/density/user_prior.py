@@ -86,6 +86,8 @@ def user_priors(
     priors = []
     for s, (parameter, regime, domain) in enumerate(space.slots):
         name = space.names[parameter]
+        if name in by_name and domain.axis.is_open:
+            raise ValueError(f"prior: {name!r} is {domain!r}, whose prior is a wide normal; leave it out.")
         if name in by_name and domain.n_values != 1:
             density = by_name[name][regime]
             if jax.tree_util.all_leaves([density]):

@@ -1,5 +1,6 @@
 """Widths that depend on the joint density: a factor for each row, or one factor for all rows."""
 
+import math
 from dataclasses import replace
 
 import jax
@@ -9,9 +10,12 @@ from jaxtyping import Array, Float
 from parzax._compile import compiled
 from parzax.density.basis import Basis
 from parzax.density.mixture import Mixture
+from parzax.space import INACTIVE
 
 # The factor of all widths is the best of so many between 1/8 and 8, then of as many around that one.
 _N_FACTORS, _LARGEST_FACTOR = 25, 8.0
+# Largest log of a factor of one row, as a fraction of the log of the largest float.
+_LARGEST_LOG_FACTOR = 0.25
 
 
 @compiled
@@ -22,8 +26,12 @@ def adapted(basis: Basis, mixture: Mixture, sensitivity: Float[Array, ""]) -> Mi
     p. Categories keep their widths.
     """
     logs, share = mixture.log_prob(basis, mixture.rows), _shares(mixture)
-    mean = jnp.where(share > 0, logs, 0) @ share
-    return _scaled(basis, mixture, jnp.exp(-sensitivity * jnp.where(share > 0, logs - mean, 0)))
+    # A row of weight 0 has the width that its kernel has at a small weight. It may have hardly any density.
+    has_density = (logs > -jnp.inf) & (mixture.rows.regime != INACTIVE).any(axis=-1)
+    mean = jnp.where(has_density, logs, 0) @ share
+    log_factor = -sensitivity * jnp.where(has_density, logs - mean, 0)
+    most = _LARGEST_LOG_FACTOR * math.log(float(jnp.finfo(share.dtype).max))
+    return _scaled(basis, mixture, jnp.exp(jnp.minimum(log_factor, most)))
 
 
 @compiled

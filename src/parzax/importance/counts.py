@@ -153,9 +153,6 @@ def running_sum(x: Shaped[Array, "*s l g"]) -> Shaped[Array, "*s l g"]:
     return jax.lax.platform_dependent(x, cpu=scanned, default=partial(jax.lax.cumsum, axis=x.ndim - 2))
 
 
-_GRID = Grid()
-
-
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True, eq=False)
 class Counts:
@@ -222,7 +219,7 @@ class Counts:
         cell: Any,
         count: Any,
         cutoffs: Any = None,
-        grid: Grid = _GRID,
+        grid: Grid = Grid(),
     ) -> "Counts":
         """Build counts from a group-by with m rows, each a parameter, level, cell and count.
 

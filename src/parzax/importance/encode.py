@@ -21,7 +21,6 @@ from parzax.space import INACTIVE, Recorded, Space, Varying
 from parzax.space.checks import check_regimes, refuse_rows
 from parzax.status import Status
 
-_GRID = Grid()
 # Values that are encoded together, so that they stay in the second-level cache.
 _BLOCK = 1 << 16
 
@@ -95,7 +94,7 @@ def encode(
     levels: Any,
     region: float = 1.0,
     weight: Any = None,
-    grid: Grid = _GRID,
+    grid: Grid = Grid(),
     groups: Any = None,
     cutoffs: Any = None,
 ) -> Encoded:

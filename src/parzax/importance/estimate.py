@@ -20,7 +20,6 @@ from parzax.importance.regimes import estimate_regimes, level_variances, merge_p
 from parzax.importance.variance import compute_shares
 
 REFERENCES = ("region", "uniform")
-_DEFAULT = Explained()
 # Divergence, reference, balance and uniform_when_undefined of `estimate`; static under jit.
 How: TypeAlias = tuple[AbstractDivergence, str, bool, bool]
 
@@ -69,7 +68,7 @@ class Importance:
 
 def estimate(
     encoded: Encoded | Counts,
-    divergence: AbstractDivergence = _DEFAULT,
+    divergence: AbstractDivergence = Explained(),
     *,
     reference: str = "region",
     balance: bool = True,

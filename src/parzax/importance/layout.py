@@ -303,6 +303,7 @@ class Layout:
 @lru_cache(maxsize=256)
 def layout(space: Space, grid: Grid) -> Layout:
     """Make the columns of ``space`` on ``grid``."""
+    space.check_bounded("the cells of importance need bounds")
     blocks, offsets, column = [], [], 0
     for parameter, domains in enumerate(space.domains):
         offsets.append(column)

@@ -90,7 +90,7 @@ def _places(losses: Float[Array, "n m"], *, levels: tuple[float, ...], by_area: 
     equal_to = jnp.full(n, n, jnp.int32).at[position].min(number)[position]
     first = used & (equal_to == number)
     if by_area:
-        needed = level_weights(levels, used.sum(dtype=jnp.int32), True, False).astype(jnp.int32)
+        needed = level_weights(levels, used.sum(dtype=jnp.int32), True, "ceil").astype(jnp.int32)
         # The front that each set cuts; -1 if a set ends exactly with a front.
         ranks = jnp.sort(rank)
         last, following = (ranks[jnp.clip(place, 0, n - 1)] for place in (needed - 1, needed))

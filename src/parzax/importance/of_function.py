@@ -12,8 +12,6 @@ from parzax.importance.estimate import Importance, estimate
 from parzax.importance.layout import Grid
 from parzax.space import Space
 
-_GRID = Grid()
-
 
 def of_function(
     key: PRNGKeyArray,
@@ -24,7 +22,7 @@ def of_function(
     *,
     n: int = 4096,
     batch_size: int | None = None,
-    grid: Grid = _GRID,
+    grid: Grid = Grid(),
     **how: Any,
 ) -> Importance:
     """Importances of a function of the configuration, from n random configurations.

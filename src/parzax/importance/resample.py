@@ -20,7 +20,6 @@ from parzax.importance.estimate import How, Importance, checked_how, from_counts
 from parzax.importance.levels import level_weights
 from parzax.pareto.order import changes
 
-_DEFAULT = Explained()
 _LARGEST = np.uint32(2**32 - 1)
 # Batch limits: scattered entries, counts, and replicates. Batches that fit a CPU's cache would leave an
 # accelerator idle.
@@ -31,7 +30,7 @@ def resample(
     key: PRNGKeyArray,
     encoded: Encoded,
     n: int,
-    divergence: AbstractDivergence = _DEFAULT,
+    divergence: AbstractDivergence = Explained(),
     *,
     method: str = "half-sampling",
     **how: Any,
@@ -67,7 +66,7 @@ def shuffle(
     key: PRNGKeyArray,
     encoded: Encoded,
     n: int,
-    divergence: AbstractDivergence = _DEFAULT,
+    divergence: AbstractDivergence = Explained(),
     **how: Any,
 ) -> Importance:
     """`estimate` of ``n`` logs whose losses were shuffled within the regimes of each parameter.

@@ -26,10 +26,12 @@ class AbstractKernel(eqx.Module):
     Attributes:
         exchangeable: whether all cells except the kernel's have the same mass; False by default.
         periodic: whether both ends of the axis are one place, as on a circle; False by default.
+        ends: ends of the axis; 0 and 1 unless the domain is open.
     """
 
     exchangeable: ClassVar[bool] = False
     periodic: ClassVar[bool] = False
+    ends: ClassVar[tuple[float, float]] = (0.0, 1.0)
 
     @classmethod
     @abc.abstractmethod

@@ -59,7 +59,7 @@ def task_similarity(
     space: Space | None = None,
     n_constraints: int = 0,
     *,
-    split: AbstractSplit = Split(Linear(0.1), first_front=True, merit=None),
+    split: AbstractSplit = Split(Linear(0.1), infeasible="better", first_front=True, merit=None),
     smoothing: Smoothing = Smoothing(Scott(0.1), 1.0),
     comparison: Comparison = Comparison(eta=None, top=None),
 ) -> TaskSimilarity:
@@ -122,9 +122,9 @@ def _compare_pairs(
     has = jnp.broadcast_to(kept, tasks.importance.shape) if shared is None else kept[None] & shared
 
     def compare(first: Int[Array, ""], second: Int[Array, ""]) -> tuple[Array, Variation]:
-        pair = (jax.tree.map(lambda a, i=i: a[i], tasks) for i in (first, second))
+        one, other = (jax.tree.map(lambda a, i=i: a[i], tasks) for i in (first, second))
         both = has[first] & has[second]
-        alike, apart = estimator.compare(*pair, both)
+        alike, apart = estimator.compare(one, other, both)
         some = both.any()
         return jnp.where(some, alike, 0), Variation(*map(partial(jnp.where, some), apart, (1, 0)))
 

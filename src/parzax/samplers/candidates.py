@@ -47,10 +47,11 @@ class Proposal(eqx.Module):
             it is suggested again only if no new configuration is left among the candidates and a few random
             configurations (in a space of up to 512 configurations: among all configurations). This does not
             restrict random suggestions. None finds out whether evaluations have noise: it is as False, but
-            after 20 and 40 rows the best configuration is evaluated again. If two evaluations of a
-            configuration differ, it is as True, rows are split by the mean losses of their configurations,
-            and every fifth suggestion evaluates the configuration with the smallest lower bound again, as
-            with ``confirm`` in `Sampler.ask`. Static.
+            after 20 rows the best configuration is evaluated again (and after 40, if its loss is the same and
+            other configurations have equal losses, as counts of errors do). If two evaluations of a
+            configuration differ, it is as True, and rows are split by the mean losses of their
+            configurations. With one objective, every fifth suggestion then evaluates the configuration with
+            the smallest lower bound again, as with ``confirm`` in `Sampler.ask`. Static.
         midpoints: how a batch of n > 1 is chosen. With True each member is the best of
             max(8, n_candidates / n) candidates of its own, which are midpoints between two draws from the
             good density; the weight of a row in this density then falls smoothly with its rank. False takes

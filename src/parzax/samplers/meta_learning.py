@@ -28,7 +28,7 @@ def meta_learn_tpe(
     n_constraints: int = 0,
     *,
     directions: Directions = "minimize",
-    split: AbstractSplit = Split(),
+    split: AbstractSplit = Split(infeasible="better"),
     smoothing: Smoothing = Smoothing(),
     acquisition: AbstractAcquisition = Relative(),
     start: AbstractStart | int | None = None,
@@ -41,10 +41,9 @@ def meta_learn_tpe(
     """`tpe` that starts from logs of other tasks and can mix their densities with the target's.
 
     The first 5 suggestions, or 7 under constraints, are the best rows of the sources. After that the sampler
-    is `tpe`, with c-TPE's score under constraints (`parzax.acquisition.Relative`), and uses only rows of the
-    target. In tests on ellipsoids and tables it was better than `tpe` without sources where the tasks were
-    similar. From 50 evaluations on, its average over all tests was at most 5 % worse
-    (docs/studies/sources.md).
+    is `tpe`, under constraints with the split and the score of c-TPE, and uses only rows of the target. In
+    tests on ellipsoids and tables it was better than `tpe` without sources where the tasks were similar. From
+    50 evaluations on, its average over all tests was at most 5 % worse (docs/studies/sources.md).
 
     With ``task_weights`` every density is a mixture over T tasks, p(x) = sum_m W_m p_m(x), as in
     meta-learning TPE (arXiv 2212.06751), and candidates come from the tasks in proportion to their weights W.

@@ -91,10 +91,11 @@ def tpe(
     candidates were evaluated.
 
     Under constraints the score is that of c-TPE (arXiv 2211.14411), a product of relative density ratios,
-    with the objective's share cubed (`parzax.acquisition.Relative`). All rows up to the ceil(0.1 N)-th
-    feasible row are then below. With several objectives, rows are ordered by non-domination rank, then by the
-    split's ``ties``. `parzax.meta_learn_tpe` starts from logs of other tasks. `c_tpe`, `mo_tpe`, `optuna_tpe`
-    and those of `parzax.papers` have published settings.
+    with the objective's share cubed (`parzax.acquisition.Relative`). The best ceil(0.1 N) feasible rows are
+    then below, and of the better infeasible rows the ceil(0.1 N) with the smallest violation. With several
+    objectives, rows are ordered by non-domination rank, then by the split's ``ties``.
+    `parzax.meta_learn_tpe` starts from logs of other tasks. `c_tpe`, `mo_tpe`, `optuna_tpe` and those of
+    `parzax.papers` have published settings.
 
     Args:
         space: the search space.
@@ -139,7 +140,7 @@ def tpe(
 @variant(
     tpe,
     n_constraints=1,
-    split=Split(Sqrt(), merit=None),
+    split=Split(Sqrt(), infeasible="better", merit=None),
     smoothing=Smoothing(Scott(), 0.8, joint=False),
     acquisition=Relative(),
     proposal=Proposal(24, repeats=True, midpoints=False, one_branch=False),
@@ -161,7 +162,7 @@ def c_tpe() -> None:
 @variant(
     tpe,
     n_objectives=2,
-    split=Split(Linear(0.1), first_front=True, merit=None),
+    split=Split(Linear(0.1), infeasible="better", first_front=True, merit=None),
     smoothing=Smoothing(Scott(0.1), 0.9, joint=False),
     acquisition=Relative(),
     proposal=Proposal(100, repeats=True, midpoints=False, one_branch=False),
@@ -186,7 +187,7 @@ def _tpe_with_split(*args: Any, split: AbstractSplit | None, **options: Any) -> 
     if split is None:
         m = sampler.n_objectives
         ties = Hypervolume() if m in (2, 3) else Crowding()
-        split = Split(Optuna() if m == 1 else Linear(0.1), ties=ties, merit=None)
+        split = Split(Optuna() if m == 1 else Linear(0.1), infeasible="better", ties=ties, merit=None)
     return replace(sampler, split=split)
 
 
@@ -208,7 +209,8 @@ def optuna_tpe() -> None:
     It differs from Optuna in these points. Where rows have equal values of a numeric parameter, Optuna's sort
     may exchange their bandwidths, which changes scores by up to 4 nats. With several objectives and more than
     25 rows below (N > 250), older rows below also count less here. With four or more objectives, fronts are
-    ordered by crowding distance. Under constraints the score is c-TPE's; Optuna ranks by violation.
+    ordered by crowding distance. Under constraints the split and the score are c-TPE's; Optuna ranks by
+    violation.
 
     The arguments are those of `tpe`; ``split=None`` is the split above.
     """

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from dataclasses import replace
-from functools import partial
 from typing import Any, NamedTuple
 
 import jax
@@ -21,9 +20,9 @@ from parzax.split.state import first_equal
 N_ERRORS = 1.0
 # Number of repeats, evaluated or not, without any difference in the loss after which there are no more.
 _MOST_EQUAL = 3
-# A search that repeats by itself does so when it has a multiple of so many rows: with noise; and, at most so
-# many times, while it does not know whether there is noise.
-_EVERY, _EVERY_UNKNOWN, _MOST_UNKNOWN = 5, 20, 2
+# A search that repeats by itself does so when it has a multiple of so many rows: with noise; and while it
+# does not know whether there is noise.
+_EVERY, _EVERY_UNKNOWN = 5, 20
 # Noise counts if it is larger than this share of the difference between the median loss and the best one.
 _LEAST_NOISE = 1e-3
 
@@ -116,41 +115,47 @@ def signed(directions: tuple[str, ...], values: Float[Array, "n m"]) -> Float[Ar
     return values * signs.astype(values.dtype)[None]
 
 
-def has_noise(state: State) -> Bool[Array, ""]:
-    """Whether evaluations of one configuration differ by more than their last digits."""
+def has_differences(state: State) -> Bool[Array, ""]:
+    """Whether evaluations of a configuration differ."""
+    first = state.first_among(state.evaluated)
+    return (state.evaluated[:, None] & (state.losses != state.losses.at[first].get(mode="clip"))).any()
+
+
+def as_configurations(state: State, differs: bool | None = None) -> tuple[State, Any]:
+    """The state for splits, and whether evaluations of a configuration differ by more than their last digits.
+
+    Without such noise only the first evaluation of a configuration is in a group. With noise all evaluations
+    of a configuration are, with its mean losses and mean constraint values. If the caller knows that none
+    ``differs``, nothing of the latter is compiled.
+    """
     evaluated, losses = state.evaluated, state.losses
     first = state.first_among(evaluated)
-    differs = (evaluated[:, None] & (losses != losses.at[first].get(mode="clip"))).any()
 
-    def is_large() -> Bool[Array, ""]:
+    def averaged() -> tuple[Array, Array, Array, Array]:
         half = evaluated.sum(dtype=jnp.int32) // 2
         median = jnp.take_along_axis(losses, state.loss_order[:, half][None], axis=0)[0]
         means = average(first, losses, state.constraints, evaluated)
         spread = median - means.losses.min(axis=0)
-        return (means.noise > _LEAST_NOISE * jnp.where(jnp.isfinite(spread), spread, 0)).any()
+        noise = (means.noise > _LEAST_NOISE * jnp.where(jnp.isfinite(spread), spread, 0)).any()
+        averages = (part.at[first].get(mode="clip") for part in (means.losses, means.constraints))
+        mean, limits = (
+            jnp.where(noise & evaluated[:, None], average, told)
+            for average, told in zip(averages, (losses, state.constraints), strict=True)
+        )
+        order = state.sort_rows(jnp.where(jnp.isnan(mean), jnp.inf, mean))
+        return noise, mean, limits, jnp.where(noise, order, state.loss_order)
 
-    return jax.lax.cond(somewhere(differs), is_large, lambda: jnp.zeros((), bool))
+    def unchanged() -> tuple[Array, Array, Array, Array]:
+        return jnp.zeros((), bool), losses, state.constraints, state.loss_order
 
-
-def as_configurations(state: State) -> State:
-    """The state for splits: without noise, only the first evaluation of a configuration is in a group.
-
-    With noise all evaluations of a configuration are, with its mean losses.
-    """
-    evaluated, noise = state.evaluated, has_noise(state)
-    first = state.first_among(evaluated)
-
-    def averaged() -> tuple[Array, Array]:
-        means = average(first, state.losses, state.constraints, evaluated).losses
-        means = means.at[first].get(mode="clip")
-        losses = jnp.where(noise & evaluated[:, None], means, state.losses)
-        order = state.sort_rows(jnp.where(jnp.isnan(losses), jnp.inf, losses))
-        return losses, jnp.where(noise, order, state.loss_order)
-
-    losses, order = jax.lax.cond(somewhere(noise), averaged, lambda: (state.losses, state.loss_order))
-    copies = evaluated & (first < jnp.arange(state.capacity, dtype=first.dtype)) & ~noise
-    losses = jnp.where(copies[:, None], jnp.nan, losses)
-    return replace(state, losses=losses, loss_order=order, constraint_only=state.constraint_only | copies)
+    noise, mean, limits, order = False, losses, state.constraints, state.loss_order
+    if differs is not False:
+        differences = somewhere(has_differences(state))
+        noise, mean, limits, order = jax.lax.cond(differences, averaged, unchanged)
+    copies = evaluated & (first < jnp.arange(state.capacity, dtype=first.dtype)) & jnp.logical_not(noise)
+    mean = jnp.where(copies[:, None], jnp.nan, mean)
+    only = state.constraint_only | copies
+    return replace(state, losses=mean, constraints=limits, loss_order=order, constraint_only=only), noise
 
 
 @compiled
@@ -177,12 +182,18 @@ def best_rows(directions: tuple[str, ...], state: State) -> Best:
     return Best(x, losses, constraints, mask)
 
 
+def is_repeat_due(count: int) -> bool:
+    """Whether a search without noise may repeat a configuration after so many rows."""
+    return count % _EVERY_UNKNOWN == 0
+
+
 def choose_repeats(
     state: State,
     confirm: bool | Bool[Array, "*n"],
     n: int,
     find_allowed: Callable[[], Bool[Array, " rows"]],
-    by_itself: bool | Bool[Array, ""] = False,
+    by_itself: bool | Bool[Array, ""],
+    noise: bool | Bool[Array, ""],
 ) -> tuple[Bool[Array, " {n}"], Int[Array, " {n}"]]:
     """Which of the next n suggestions evaluate a configuration again, and the rows of the configurations.
 
@@ -191,8 +202,10 @@ def choose_repeats(
     objectives these bounds are ranked by non-domination. While no difference was seen, those with the fewest
     evaluations come first, and there are at most three repeats. No suggestion repeats if no configuration is
     feasible and in a row of the mask that ``find_allowed`` returns, or where ``confirm`` (one flag, or one
-    for each) is False and the search does not repeat ``by_itself``: at every fifth row if there is noise, and
-    twice to see whether there is.
+    for each) is False and the search does not repeat ``by_itself``: after 20 rows, to see whether there is
+    ``noise``; after 20 more if none was seen and losses of different configurations are equal, as those of
+    one may then be by chance; and with noise at every fifth row, but not with several objectives, as too many
+    configurations are on the front.
     """
     number = state.count + jnp.arange(n, dtype=state.count.dtype)
 
@@ -200,7 +213,7 @@ def choose_repeats(
         """How many of the suggestions follow a multiple of so many rows."""
         return (number % every == 0).sum(dtype=number.dtype)
 
-    def choose(noise: bool | Bool[Array, ""]) -> tuple[Bool[Array, " n"], Int[Array, " n"]]:
+    def choose() -> tuple[Bool[Array, " n"], Int[Array, " n"]]:
         dtype, told = state.x.dtype, state.usable & ~state.constraint_only
         first = state.first_among(told)
         means = average(first, state.losses, state.constraints, state.evaluated)
@@ -216,23 +229,20 @@ def choose_repeats(
         rows = order.at[i].get(mode="clip")
         n_repeats = told.sum(dtype=jnp.int32) - (n_told > 0).sum(dtype=jnp.int32)
         again = eligible[rows] & (i < len(order)) & (differs | (n_repeats + i < _MOST_EQUAL))
-        unknown = jnp.minimum(due(_EVERY_UNKNOWN), _MOST_UNKNOWN - n_repeats)
-        n_due = jnp.where(noise, due(_EVERY), unknown)
+        ranked = state.loss_order[0]
+        loss, same = state.losses[ranked, 0], first[ranked]
+        equal = ((loss[1:] == loss[:-1]) & (same[1:] != same[:-1])).any()
+        unknown = jnp.minimum(due(_EVERY_UNKNOWN), 1 + equal.astype(n_repeats.dtype) - n_repeats)
+        n_due = jnp.where(noise, 0 if several else due(_EVERY), unknown)
         return again & (confirm | (by_itself & (i < n_due))), rows
 
     def choose_none() -> tuple[Bool[Array, " n"], Int[Array, " n"]]:
         return jnp.zeros(n, bool), jnp.zeros(n, jnp.int32)
 
-    def choose_if_due() -> tuple[Bool[Array, " n"], Int[Array, " n"]]:
-        noise = has_noise(state)
-        some = jnp.any(confirm) | (due(jnp.where(noise, _EVERY, _EVERY_UNKNOWN)) > 0)
-        return jax.lax.cond(somewhere(some), partial(choose, noise), choose_none)
-
-    if by_itself is False:
-        return jax.lax.cond(somewhere(jnp.any(confirm)), partial(choose, False), choose_none)
-    # Most steps compute neither noise nor means.
-    some = jnp.any(confirm) | (by_itself & (due(_EVERY) > 0))
-    return jax.lax.cond(somewhere(some), choose_if_due, choose_none)
+    # Most steps compute no means.
+    is_due = due(jnp.where(noise, _EVERY, _EVERY_UNKNOWN)) > 0
+    some = jnp.any(confirm) | (by_itself & is_due)
+    return jax.lax.cond(somewhere(some), choose, choose_none)
 
 
 def incumbents(

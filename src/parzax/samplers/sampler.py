@@ -30,7 +30,7 @@ from parzax.density.prior import Beliefs
 from parzax.density.smoothing import AbstractSmoothing
 from parzax.samplers import suggestion
 from parzax.samplers.candidates import AbstractStart, Proposal, RandomStart, enumerate_points
-from parzax.samplers.repeats import Best, best_rows, signed
+from parzax.samplers.repeats import Best, best_rows, has_differences, is_repeat_due, signed
 from parzax.space import Frame, Points, Space
 from parzax.space.checks import refuse_rows
 from parzax.split import AbstractSplit, State
@@ -87,6 +87,8 @@ class Sampler(eqx.Module):
             hint = "; write parzax.Space(domains)" if name == "space" else ""
             _checks.instance(name, getattr(self, name), kind, wanted, hint)
         _checks.whole_number("n_constraints", self.n_constraints, 0)
+        if self.space is not None:
+            self.space.check_bounded("samplers need bounds")
         wanted = "given to a preset, such as px.tpe(space, prior=...)"
         _checks.instance("prior", self.prior, Beliefs | None, wanted)
 
@@ -206,10 +208,10 @@ class Sampler(eqx.Module):
     def status(self, state: State) -> Int[Array, ""]:
         """Bits of `parzax.Status` that say what is unusual about a state.
 
-        NO_DATA: no row was evaluated. NONE_FEASIBLE, FEW_FEASIBLE: every row is below, because too few rows
-        are feasible. INVALID_BANDWIDTH: a bandwidth is not positive and finite. UNMEASURED: an evaluated row
-        has a NaN constraint. CAPACITY_EXCEEDED: rows were dropped. INVALID_ROWS: a row is outside the space.
-        NOT_ALLOWED: ``valid`` of the space does not allow a row.
+        NO_DATA: no row was evaluated. NONE_FEASIBLE, FEW_FEASIBLE: the objective is ignored, because too few
+        rows are feasible. INVALID_BANDWIDTH: a bandwidth is not positive and finite. UNMEASURED: an evaluated
+        row has a NaN constraint. CAPACITY_EXCEEDED: rows were dropped. INVALID_ROWS: a row is outside the
+        space. NOT_ALLOWED: ``valid`` of the space does not allow a row.
         """
         return _status(self.without_space(), self._basis(state), state)
 
@@ -259,8 +261,14 @@ class Sampler(eqx.Module):
         if candidates is None:
             # All configurations, if suggestions must be new and the space is small enough.
             new = n > 1 or not self.proposal.repeats
-            every = enumerate_points(self.space, n, dtype) if new else None
-            return _suggest(*given, every, starting, again)
+            every, differs = enumerate_points(self.space, n, dtype) if new else None, None
+            if n == 1 and again is None and starting is False and self.proposal.repeats is None:
+                differs = knows_differences(state)
+                if differs is False and is_repeat_due(int(state.count)):
+                    is_repeat, x = _repeat(basis, state)
+                    if is_repeat:
+                        return x
+            return _suggest(*given, every, starting, differs, again)
         x, pool = configurations("candidates", candidates, self.space, basis.frame, dtype)
         if len(pool) < n:
             raise ValueError(f"candidates must have at least n = {n} rows, got {len(pool)}.")
@@ -368,6 +376,7 @@ def _size(_sampler: Sampler, _basis: Basis, _key: Any, state: State, *_: Any) ->
 _score, _status, _resized = compiled(suggestion.score), compiled(suggestion.status), compiled(State.resized)
 _suggest = compiled(suggestion.suggest, _size)
 _suggest_members = compiled(suggestion.suggest_members, _size)
+_repeat, _has_differences = compiled(suggestion.repeat), compiled(has_differences)
 
 
 @compiled
@@ -396,6 +405,14 @@ def is_starting(state: State, n_startup: int) -> bool | None:
         return None
     count, only = jax.device_get((state.count, state.constraint_only))
     return bool(count - only[:count].sum() < n_startup)
+
+
+def knows_differences(state: State) -> bool | None:
+    """False if no evaluations of a configuration differ; None if some may. ``state`` is on the host."""
+    count, first = jax.device_get((state.count, state.first))
+    if (first[:count] == np.arange(count)).all() or not _has_differences(state):
+        return False
+    return None
 
 
 _encode = compiled(Frame.encode)

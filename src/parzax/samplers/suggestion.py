@@ -16,7 +16,7 @@ from parzax.density import AbstractMixture, Mixture
 from parzax.density.basis import Basis
 from parzax.samplers import candidates
 from parzax.samplers.candidates import Score, concatenate, select
-from parzax.samplers.repeats import as_configurations, choose_repeats, has_noise
+from parzax.samplers.repeats import as_configurations, choose_repeats
 from parzax.space import Points
 from parzax.split import State
 from parzax.status import Status
@@ -34,10 +34,11 @@ def suggest_points(
     every: Points | None = None,
     starting: Any = None,
     told: Bool[Array, " j"] | None = None,
+    groups: Any = None,
 ) -> Points:
     """n suggestions, from the pool if there is one; ``every`` has all configurations of a small space.
 
-    Members of the pool in the mask ``told`` come after the others.
+    Members of the pool in the mask ``told`` come after the others. ``groups`` are from `rows_for_groups`.
     ``starting`` says whether the state has fewer than ``n_startup`` rows, if the caller knows it. Only
     the code of such suggestions is then compiled.
     """
@@ -46,7 +47,7 @@ def suggest_points(
     begin, draw, choose, pick, *more = jax.random.split(key, 4 if n == 1 and proposal.repeats else 5)
     if starting is None:
         starting = is_starting(sampler, state)
-    may_repeat = has_noise(state) if proposal.repeats is None else proposal.repeats
+    rows, may_repeat = rows_for_groups(sampler, state, starting) if groups is None else groups
     seen: candidates.Seen | None = None if told is None else lambda _: told & jnp.logical_not(may_repeat)
     # with an always active continuous parameter, two draws are never equal
     if pool is None and not (proposal.repeats or basis.free_continuum):
@@ -56,20 +57,20 @@ def suggest_points(
     random = partial(_draw_different, basis=basis, dtype=dtype, n=n, pool=pool, every=every, told=told)
 
     def at_random(key: PRNGKeyArray) -> Points:
-        rows = random(key)
-        return rows if sampler.prior is None else sampler.prior.put_into(rows, key, basis.frame, state.count)
+        drawn, beliefs = random(key), sampler.prior
+        return drawn if beliefs is None else beliefs.put_into(drawn, key, basis.frame, state.count)
 
     def first() -> Points:
         if pool is not None:
             return random(begin)
-        rows = start(begin, state, at_random)
+        started = start(begin, state, at_random)
         # Rows from beliefs may be equal, and a random configuration may equal one of the start's rows.
-        return rows if n == 1 or basis.free_continuum else _different(basis, n, rows, random(begin))
+        return started if n == 1 or basis.free_continuum else _different(basis, n, started, random(begin))
 
     def later() -> Points:
         one_loss = sampler.n_objectives == 1 and not sampler.n_constraints
         by_member = proposal.midpoints and one_loss and n > 1 and pool is None
-        densities, score = fit_scorer(sampler, basis, state, by_member)
+        densities, score = fit_scorer(sampler, basis, rows, by_member)
         if pool is not None:
             return candidates.best_of_candidates(basis, score, pool, None, n, seen)
 
@@ -110,21 +111,22 @@ def suggest(
     n: int,
     every: Points | None,
     starting: Any,
+    differs: bool | None,
     confirm: bool | Bool[Array, "*n"] | None,
 ) -> Float[Array, "{n} d"]:
-    """Native values of n suggestions; of good configurations again with ``confirm``, or because of noise."""
-    at = suggest_points(sampler, basis, key, state, n, None, every, starting)
+    """Native values of n suggestions; of good configurations again with ``confirm``, or because of noise.
+
+    ``differs`` is False if the caller knows that no two evaluations of a configuration do, and takes care of
+    repeats by `repeat`. Then no code for repeats is compiled, a third of the whole.
+    """
+    groups = rows_for_groups(sampler, state, starting, differs)
+    at = suggest_points(sampler, basis, key, state, n, None, every, starting, None, groups)
     x = basis.frame.decode(at)
-    by_itself = repeats_by_itself(sampler, state, starting)
+    by_itself = differs is not False and repeats_by_itself(sampler, state, starting)
     if confirm is None and by_itself is False:  # nothing is added to the compiled program
         return x
-
-    def find_allowed() -> Bool[Array, " rows"]:
-        # Rows that are outside after a range moved are not repeated.
-        inside = basis.frame.encode(state.x).valid.all(axis=-1)
-        return basis.frame.allowed(state.points, state.x) & inside
-
-    again, rows = choose_repeats(state, False if confirm is None else confirm, n, find_allowed, by_itself)
+    confirm, find_allowed = False if confirm is None else confirm, partial(find_repeatable, basis, state)
+    again, rows = choose_repeats(state, confirm, n, find_allowed, by_itself, groups[1])
     # Rows as they were told: decoded coordinates may be rounded, and so be other configurations.
     values = jnp.where(again[:, None], state.x[rows], x)
     if n == 1 or basis.free_continuum:
@@ -133,6 +135,31 @@ def suggest(
     points = concatenate(select(again[:, None], state.points[rows], at), at)
     values = jnp.concatenate([values, x])
     return values[candidates.pick_different(basis, points, jnp.arange(2 * n), n)]
+
+
+def find_repeatable(basis: Basis, state: State) -> Bool[Array, " rows"]:
+    """Rows that are valid, and inside of the space, as may not be after a range has moved."""
+    inside = basis.frame.encode(state.x).valid.all(axis=-1)
+    return basis.frame.allowed(state.points, state.x) & inside
+
+
+def repeat(basis: Basis, state: State) -> tuple[Bool[Array, ""], Float[Array, "1 d"]]:
+    """Whether the next suggestion repeats a configuration while no evaluations differ, and which one."""
+    again, rows = choose_repeats(state, False, 1, partial(find_repeatable, basis, state), True, False)
+    return again[0], state.x[rows]
+
+
+def rows_for_groups(
+    sampler: Sampler, state: State, starting: Any = None, differs: bool | None = None
+) -> tuple[State, Any]:
+    """The rows that densities are fitted to, and whether a configuration may be suggested again.
+
+    ``differs`` as in `suggest`.
+    """
+    repeats = sampler.proposal.repeats
+    if repeats is None and starting is not True:
+        return as_configurations(state, differs)
+    return state, bool(repeats)
 
 
 def repeats_by_itself(sampler: Sampler, state: State, starting: Any) -> bool | Bool[Array, ""]:
@@ -171,19 +198,19 @@ def suggest_members(
 def score(sampler: Sampler, basis: Basis, state: State, x: Float[Array, "j d"]) -> Float[Array, " j"]:
     """Acquisition function at native values; -inf outside the space, and where its rules do not hold."""
     at = basis.frame.restricted(basis.frame.encode(x), x)
-    return candidates.score_valid(fit_scorer(sampler, basis, state)[1], at)
+    rows, _ = rows_for_groups(sampler, state)
+    return candidates.score_valid(fit_scorer(sampler, basis, rows)[1], at)
 
 
 def fit_scorer(
-    sampler: Sampler, basis: Basis, state: State, graded: bool = False
+    sampler: Sampler, basis: Basis, rows: State, graded: bool = False
 ) -> tuple[AbstractMixture, Score]:
-    """The densities of all groups, and the acquisition function as a function of points."""
-    state = as_configurations(state) if sampler.proposal.repeats is None else state
-    split = sampler.split(state)
-    densities, gamma = sampler.smoothing.fit(basis, state, split.graded() if graded else split)
+    """The densities of all groups of `rows_for_groups`, and the acquisition function of points."""
+    split = sampler.split(rows)
+    densities, gamma = sampler.smoothing.fit(basis, rows, split.graded() if graded else split)
     if sampler.prior is not None:
         _checks.instance("prior: the densities", densities, Mixture, "a parzax.density.Mixture")
-        densities = densities.with_beliefs(basis, sampler.prior, state.count)
+        densities = densities.with_beliefs(basis, sampler.prior, rows.count)
 
     def score(at: Points) -> Float[Array, " j"]:
         below, above = jnp.moveaxis(densities.log_prob(basis, at), 1, 0)

@@ -17,6 +17,8 @@ from jax.tree_util import register_dataclass
 # four units in the last place).
 BOUND_SLACK = 64 * 2.0**-52
 _BOUND_SLACK_32 = 4 * 2.0**-23
+# Largest number on an open axis; float32 represents it and its inverse.
+_FARTHEST = 1e37
 # Largest rounding error of a value, as a share of the length of a continuum.
 _LENGTH_SLACK = 2.0**-10
 
@@ -32,7 +34,10 @@ _CELL_SLACK = 2.0**-3
 @register_dataclass
 @dataclass(frozen=True, eq=False)
 class Continuum:
-    """All numbers from ``low`` to ``high``; they fill [0, 1], on a log axis if ``log``."""
+    """All numbers from ``low`` to ``high``; they fill [0, 1], on a log axis if ``log``.
+
+    If an end is open, a place is the distance from the other end, or from 0, on the log axis if ``log``.
+    """
 
     discrete: ClassVar[bool] = False
     step: ClassVar[None] = None
@@ -45,10 +50,19 @@ class Continuum:
     # Power of two that brings the length near 1, so that its reciprocal is a normal number.
     shrink: Any
     log: bool = field(metadata={"static": True})
+    ends: tuple[float, float] = field(default=(0.0, 1.0), metadata={"static": True})  # places of low and high
 
     @classmethod
     def between(cls, low: float, high: float, log: bool) -> "Continuum":
-        """The axis of a domain with low < high."""
+        """The axis of a domain with low < high; an open end is infinite, or 0 on a log axis."""
+        is_open = low == -math.inf or (log and low == 0), high == math.inf
+        if any(is_open):
+            nearest = 1 / _FARTHEST if log else -_FARTHEST
+            low, high = nearest if is_open[0] else low, _FARTHEST if is_open[1] else high
+            bound = high if is_open[0] else low
+            start = 0.0 if all(is_open) else math.log(bound) if log else bound
+            ends = -math.inf if is_open[0] else 0.0, math.inf if is_open[1] else 0.0
+            return cls(np.int64(0), *map(np.float64, (low, high, start, 1, 0, 1)), log=log, ends=ends)
         start, end = (math.log(low), math.log(high)) if log else (low, high)
         length = end - start
         shrink = 2.0 ** -max(min(math.frexp(length)[1], 1000), -1000)
@@ -66,15 +80,20 @@ class Continuum:
         inside = _clipped(number, self.low, self.high)
         position = xp.log(inside) if self.log else inside
         from_start = position * self.shrink - self.start * self.shrink
-        return _clipped(from_start / (self.length * self.shrink), 0.0, 1.0)
+        return _clipped(from_start / (self.length * self.shrink), *self.ends)
 
     def has(self, x: Any, index: Any) -> Any:
         """Whether the domain contains x, given its ``index``, up to rounding of the dtype; False for NaN."""
         slack = BOUND_SLACK if x.dtype == np.float64 else _BOUND_SLACK_32
         low, high = abs(self.low), abs(self.high)
-        if not self.log:
+        if not self.log and not self.is_open:
             low = high = x.__array_namespace__().maximum(low, high)
         return (x >= self.low - slack * low) & (x <= self.high + slack * high)
+
+    @property
+    def is_open(self) -> bool:
+        """Whether an end is open."""
+        return self.ends != (0.0, 1.0)
 
     def native(self, unit: Any, index: Any) -> Any:
         """The native value at place ``unit``, in the dtype of ``unit``."""
@@ -103,6 +122,8 @@ class Continuum:
         """Whether a dtype tells apart the places of all values, and with ``native`` the native values too."""
         info = np.finfo(dtype)
         tiny, largest = float(info.tiny), float(info.max)
+        if self.is_open:
+            return True
         if native and self.log:
             return bool(tiny <= self.low and self.high <= largest)
         rounding = max(float(info.eps) * max(abs(self.low), abs(self.high)), tiny)
@@ -123,6 +144,8 @@ class Cells:
     """
 
     discrete: ClassVar[bool] = True
+    ends: ClassVar[tuple[float, float]] = (0.0, 1.0)
+    is_open: ClassVar[bool] = False
     n_values: Any
     first: Any = None  # the smallest value
     step: Any = None  # distance to the next value

@@ -91,7 +91,7 @@ class Domain(ABC):
 
     def ends(self) -> np.ndarray:
         """The smallest and the largest native value."""
-        return self.axis.native(np.array([0.0, 1.0]), np.array([0, max(int(self.axis.n_values) - 1, 0)]))
+        return self.axis.native(np.array(self.axis.ends), np.array([0, max(int(self.axis.n_values) - 1, 0)]))
 
     def list_values(self) -> np.ndarray:
         """The native values of a domain with discrete values, ascending; codes for categories."""
@@ -121,10 +121,15 @@ class Numeric(Domain):
             object.__setattr__(self, bound, self._number(bound))
         if self.low > self.high:
             raise ValueError(f"{name}: low must not exceed high, got low={self.low!r}, high={self.high!r}.")
-        if not math.isfinite(float(self.high) - float(self.low)):
+        is_open = math.inf in (-self.low, self.high)
+        if is_open and (self.periodic or self.step is not None or self.low == self.high):
+            raise ValueError(
+                f"{name}: steps and circles need bounds, got low={self.low!r}, high={self.high!r}."
+            )
+        if not is_open and not math.isfinite(float(self.high) - float(self.low)):
             raise ValueError(f"{name}: high - low overflows for low={self.low!r}, high={self.high!r}.")
         object.__setattr__(self, "log", _checks.flag(f"{name}: log", self.log))
-        if self.log and self.low <= 0:
+        if self.log and self.low <= 0 and (self.low, self.high) != (0, math.inf):
             raise ValueError(f"{name}: log needs low > 0, got low={self.low!r}.")
         object.__setattr__(self, "periodic", _checks.flag(f"{name}: periodic", self.periodic))
         if self.periodic and (self.log or isinstance(self, Varying)):
@@ -173,8 +178,13 @@ class Numeric(Domain):
 class Float(Numeric):
     """A real parameter on ``[low, high]``, uniform on a log axis if ``log``, or in steps of ``step``.
 
-    If ``periodic``, low and high are one point of a circle, such as 0 and 2 pi.
+    If ``periodic``, low and high are one point of a circle, such as 0 and 2 pi. An infinite bound makes the
+    domain open, for densities only; ``Float(0, inf, log=True)`` is open at both ends of its log axis.
     """
+
+    def _number(self, field: str) -> float:
+        value = getattr(self, field)
+        return float(value) if value in (-math.inf, math.inf) else super()._number(field)
 
 
 @dataclass(frozen=True, repr=False)

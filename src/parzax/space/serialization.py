@@ -14,6 +14,7 @@ from parzax.space.valid import Forbidden, Ordered, Sum
 _BESIDE = {"problem", "scenario", "metric", "direction", "name", "description", "comment"}
 _DOMAINS = (Float, Int, Varying, Ordinal, Categorical)
 _RULES = (Ordered, Sum, Forbidden)
+_INFINITE = {"inf": float("inf"), "-inf": -float("inf")}
 
 
 def space_to_json(parameters: Mapping[str, Sequence[Domain]], valid: Sequence[Any] = ()) -> str:
@@ -85,10 +86,15 @@ def _kind(kind: type) -> str:
 
 def _to_dict(part: Any) -> dict[str, Any]:
     """A domain or a rule as a JSON object."""
-    values = ((field, getattr(part, field.name)) for field in fields(part) if field.init)
+    values = ((field, _jsonable(getattr(part, field.name))) for field in fields(part) if field.init)
     body = {field.name: value for field, value in values if value != field.default and field.name != "when"}
     conditions = [_condition_to_dict(c) for c in getattr(part, "conditions", ())]
     return {"kind": _kind(type(part))} | body | ({"conditions": conditions} if conditions else {})
+
+
+def _jsonable(value: Any) -> Any:
+    """A value, with a text for an infinite number, which JSON does not have."""
+    return str(value) if isinstance(value, float) and str(value) in _INFINITE else value
 
 
 def _from_dict(what: str, body: Any, kinds: Sequence[Any]) -> Any:
@@ -101,7 +107,7 @@ def _from_dict(what: str, body: Any, kinds: Sequence[Any]) -> Any:
     by_key = {"conditions" if f.name == "when" else f.name: f for f in fields(kind) if f.init}
     _check_keys(f"a {_kind(kind)} {what}", body, {"kind", *by_key})
     given = [key for key, f in by_key.items() if f.default is MISSING or body.get(key) is not None]
-    arguments = {by_key[key].name: body[key] for key in given}
+    arguments: dict[str, Any] = {by_key[key].name: _INFINITE.get(str(body[key]), body[key]) for key in given}
     if "when" in arguments:
         arguments["when"] = tuple(map(_condition_from_dict, arguments["when"]))
     return kind(**arguments)

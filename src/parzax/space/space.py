@@ -218,6 +218,13 @@ class Space:
                     f"apart ({slot.domain!r}); {hint} jax.enable_x64(True)."
                 )
 
+    def check_bounded(self, what: str) -> None:
+        """Raise ValueError for a domain with an infinite bound; ``what`` is what needs the bounds."""
+        for slot in self.slots:
+            if slot.domain.axis.is_open:
+                name = self.names[slot.parameter]
+                raise ValueError(f"space: {what}, but {name!r} is {slot.domain!r}; give finite bounds.")
+
     def derive_regimes(self, values: np.ndarray, recorded: np.ndarray | None = None) -> np.ndarray:
         """Regime of every parameter in every row, from the conditions.
 
@@ -280,6 +287,7 @@ class Space:
         (3, 2)
         """
         _checks.check_key(key)
+        self.check_bounded("uniform values need bounds")
         dtype = np.dtype(jnp.result_type(float))
         self.check_dtype(dtype, native=True, arrays=False)
         self.check_valid()

@@ -3,7 +3,7 @@
 import abc
 from dataclasses import replace
 from functools import partial
-from typing import Any, final
+from typing import Any, Literal, final
 
 import equinox as eqx
 import jax
@@ -84,12 +84,16 @@ class Split(AbstractSplit):
     Attributes:
         gamma: rule of `parzax.gamma` for the number of rows below. None is ``Linear(0.2)``, and
             ``Linear(0.1)`` under constraints.
-        up_to_feasible: whether the gamma rule counts only feasible rows, as in c-TPE: all rows up to the
-            N^(l)-th feasible row are below (arXiv 2211.14411). If there are fewer feasible rows, every row is
-            below, the share is 1 and the objective has no effect on the score. This is as in the authors'
-            code; the paper says it only for no feasible row. No effect without constraints. Static.
-        first_front: whether the whole first front is below, however large; under constraints, up to its last
-            feasible row. A row that repeats an earlier row is ordered after the others of its front.
+        infeasible: which rows that violate a constraint are below. The gamma rule counts feasible rows, and
+            the best N^(l) of them are below. With "better" so are all infeasible rows that are better than
+            the last of these, as in c-TPE (arXiv 2211.14411). If there are fewer than N^(l) feasible rows,
+            every row is below, the share is 1 and the objective has no effect on the score. This is as in the
+            authors' code; the paper says it only for no feasible row. With "nearest" only N^(l) of these
+            infeasible rows are below, those with the smallest violation: the sum of the positive values of
+            the constraints, each over its largest finite value. With "alike" infeasible rows are counted and
+            ordered like all others. No effect without constraints. Static.
+        first_front: whether the whole first front is below, however large; unless "alike", its feasible
+            rows are counted. A row that repeats an earlier row is ordered after the others of its front.
             Otherwise all copies of a good configuration would be below and lead to more copies. Static.
         every_tie: whether all rows tied with the last row below are below too, as in the texts (f <= f^gamma;
             arXiv 2211.14411, Eq. 4; 2212.06751, Eq. 6). False takes the earliest, as the authors' code does.
@@ -106,7 +110,7 @@ class Split(AbstractSplit):
     """
 
     gamma: AbstractGamma | None = None
-    up_to_feasible: bool = _flag("up_to_feasible", True)
+    infeasible: Literal["nearest", "better", "alike"] = eqx.field(static=True, default="nearest")
     first_front: bool = _flag("first_front", False)
     every_tie: bool = _flag("every_tie", False)
     unsatisfied: str = eqx.field(static=True, default="first")
@@ -119,18 +123,19 @@ class Split(AbstractSplit):
         _checks.instance("gamma", self.gamma, AbstractGamma | None, "a rule of parzax.gamma or None")
         _checks.instance("ties", self.ties, AbstractTies, "a rule of parzax.pareto, such as Crowding()")
         _checks.instance("merit", self.merit, AbstractMerit | None, "a rule of parzax.merits")
+        _checks.one_of("infeasible", self.infeasible, ("nearest", "better", "alike"))
 
     def __call__(self, state: State) -> SplitRows:
         losses, points, evaluated = state.losses, state.points, state.evaluated
-        counted = state.feasible if self.up_to_feasible else evaluated
+        counts_feasible = self._counts_feasible(state)
+        counted = state.feasible if counts_feasible else evaluated
         rule, capacity = self._rule(state), state.capacity
         count = rule(evaluated.sum())
         # An upper bound on the number of rows below, up to the last counted row.
-        most = capacity if self._waits(state) or self.every_tie else rule.most(capacity)
+        most = capacity if counts_feasible or self.every_tie else rule.most(capacity)
         if losses.shape[1] == 1:
             # Sorted by loss; equal rows keep their order, and rows without losses come last.
             order = state.loss_order[0]
-            rank = count_before(order, evaluated)
         else:
             self.ties.check(losses.shape[1])
             rank = non_domination_rank(losses, evaluated)
@@ -147,11 +152,17 @@ class Split(AbstractSplit):
         if self.every_tie and losses.shape[1] == 1:
             loss = losses[:, 0]
             objective = evaluated & (loss <= jnp.max(loss, initial=-jnp.inf, where=objective))
+        if counts_feasible and self.infeasible == "nearest":
+            others = objective & ~state.feasible
+            by_violation = order[jnp.argsort(jnp.where(others, violation(state), jnp.inf)[order])]
+            objective &= state.feasible | (count_before(by_violation, others) < count)
         width = _GRADE_WIDTH * jnp.maximum(count, 1).astype(dtype)
         grades = jnp.where(evaluated, jnp.exp(-(place.astype(dtype) + 0.5) / width), 0)
         if losses.shape[1] > 1:
             # All rows of a front have the place of its first row.
             rank = jnp.searchsorted(jnp.sort(jnp.where(objective, rank, ABSENT)), rank).astype(jnp.int32)
+        else:
+            rank = count_before(order, objective)
 
         usable, only = state.usable[:, None], state.constraint_only[:, None]
         measured = evaluated[:, None] | (only & usable & ~jnp.isnan(state.constraints))
@@ -169,12 +180,14 @@ class Split(AbstractSplit):
         return SplitRows(below, above, gamma, n_measured, most, weights, grades)
 
     def status(self, state: State) -> Int[Array, ""]:
-        """NONE_FEASIBLE or FEW_FEASIBLE if every row is below because too few rows are feasible."""
-        if not self._waits(state):
+        """NONE_FEASIBLE or FEW_FEASIBLE if the objective is ignored because too few rows are feasible."""
+        if not self._counts_feasible(state):
             return jnp.zeros((), jnp.int32)
         n_feasible = state.feasible.sum(dtype=jnp.int32)
         none = state.evaluated.any() & (n_feasible == 0)
+        # With "nearest" all feasible rows are below.
         few = (n_feasible > 0) & (n_feasible < self._rule(state)(state.evaluated.sum()))
+        few &= self.infeasible == "better"
         return jnp.where(none, int(Status.NONE_FEASIBLE), 0) | jnp.where(few, int(Status.FEW_FEASIBLE), 0)
 
     def _rule(self, state: State) -> AbstractGamma:
@@ -182,9 +195,9 @@ class Split(AbstractSplit):
         default = Linear(0.1 if state.constraints.shape[1] else 0.2)
         return default if self.gamma is None else self.gamma
 
-    def _waits(self, state: State) -> bool:
-        """Whether rows are below until there are enough feasible ones."""
-        return self.up_to_feasible and state.constraints.shape[1] > 0
+    def _counts_feasible(self, state: State) -> bool:
+        """Whether the gamma rule counts only feasible rows."""
+        return self.infeasible != "alike" and state.constraints.shape[1] > 0
 
 
 def padded_size(most: int, capacity: int) -> int:
@@ -197,6 +210,14 @@ def count_before(order: Int[Array, " n"], counted: Bool[Array, " n"]) -> Int[Arr
     counts = counted[order].astype(jnp.int32)
     before = jnp.cumsum(counts) - counts
     return jnp.zeros_like(counts).at[order].set(before, unique_indices=True)
+
+
+def violation(state: State) -> Float[Array, " n"]:
+    """Sum of the positive values of each row's constraints, each over its largest finite value."""
+    excess = jnp.where(jnp.isnan(state.constraints), jnp.inf, jnp.maximum(state.constraints, 0))
+    finite = state.evaluated[:, None] & jnp.isfinite(excess)
+    largest = jnp.where(finite, excess, 0).max(axis=0, keepdims=True)
+    return (excess / jnp.where(largest > 0, largest, 1)).sum(axis=-1)
 
 
 def constraint_split(

@@ -86,6 +86,7 @@ class GaussianProcess(eqx.Module):
             TypeError, ValueError: shapes that do not fit.
         """
         _checks.instance("space", space, Space, "a parzax.Space")
+        space.check_bounded("a surrogate needs bounds")
         _checks.check_shape("x", x, "n", len(space), hint="; use jax.vmap for a batch")
         _checks.check_shape("losses", losses, len(x))
         if len(x) > self.max_rows:

@@ -31,5 +31,5 @@ class Setting(NamedTuple):
 
 def naive(space: px.Space, n_constraints: int) -> px.samplers.Sampler:
     """The naive product of the authors' code; that of the text takes no row where none is feasible."""
-    split = px.Split(px.gamma.Sqrt(), up_to_feasible=False, merit=None)
+    split = px.Split(px.gamma.Sqrt(), infeasible="alike", merit=None)
     return px.papers.naive_c_tpe(space, n_constraints=n_constraints, split=split)

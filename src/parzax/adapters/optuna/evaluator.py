@@ -15,7 +15,7 @@ from parzax.adapters.optuna.studies import Target, observations, parameter_names
 from parzax.divergence import AbstractDivergence, Pearson
 from parzax.importance import Grid
 from parzax.lens.results import ImportanceResult, cond_ped_anova
-from parzax.lens.results.result import join_some, size_text
+from parzax.lens.results.texts import join_some, size_text
 from parzax.status import Status, set_bits
 
 # Statuses that make every importance meaningless; the others are in the result of `cond_ped_anova`.

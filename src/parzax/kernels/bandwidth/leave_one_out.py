@@ -19,6 +19,8 @@ from parzax.kernels.truncated_normal import TruncatedNormal
 # uphill _STEPS times.
 _POINTS = 9
 _STEPS = 28
+# Length beyond the rows of an open axis, in largest scales; rounding of a place in [0, 1].
+_REACH, _ROUNDING = 12, 1e-5
 # Number of rows whose kernels are evaluated at once. Memory is _CHUNK * n instead of n^2.
 _CHUNK = 256
 
@@ -56,8 +58,16 @@ class LeaveOneOut(AbstractOneScale):
         low = jnp.minimum(self.lower(size, prior_position, n_values), high)
         prior = {"prior_position": prior_position, "prior_weight": self.prior_weight, "n_values": n_values}
 
+        # Rows beyond [0, 1] are on an open axis: a longer one takes them, far from its ends.
+        present = jnp.where(frequency > 0, position, 0.5)
+        first, last = present.min(), present.max()
+        is_beyond = (first < -_ROUNDING) | (last > 1 + _ROUNDING)
+        length = jnp.where(is_beyond, last - first + _REACH * high, 1)
+        middle = jnp.where(is_beyond, (first + last) / 2, 0.5)
+
         def likelihood(log_scale: Array) -> Array:
-            return leave_one_out_log_likelihood(jnp.exp(log_scale), position, frequency, **prior)
+            scale, places = jnp.exp(log_scale) / length, (position - middle) / length + 0.5
+            return leave_one_out_log_likelihood(scale, places, frequency, **prior)
 
         best = jnp.exp(_maximise(likelihood, jnp.log(start), jnp.log(low), jnp.log(high)))
         # The best scale can jump when a row moves, so gradients treat it as a constant.

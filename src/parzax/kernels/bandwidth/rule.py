@@ -28,8 +28,9 @@ class AbstractBandwidth(eqx.Module):
 
     Positions and scales are on the kernel axis, where the range of the parameter has length 1. The range of a
     stepped parameter extends half a step beyond both ends, so a domain of m values has steps of 1/m. Rows on
-    a circle are unrolled: it is cut where their variance is smallest, and their middle is at 1/2. The prior
-    kernel has scale ``PRIOR_SCALE`` under every rule.
+    a circle are unrolled: it is cut where their variance is smallest, and their middle is at 1/2. On an open
+    axis twice the rows' interquartile range stands for the range, around the middle of the quartiles. The
+    prior kernel has scale ``PRIOR_SCALE`` under every rule.
 
     A rule is a pytree. Its numeric settings are leaves: they can be traced, and a new array does not cause a
     new compilation. Its switches are static. A setting is one number for all parameters, or an array (d,)

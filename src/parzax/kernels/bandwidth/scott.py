@@ -105,12 +105,23 @@ def interquartile_range(
     also: Scalar | None = None,
     order: Int[Array, " n"] | None = None,
 ) -> Scalar:
-    """Q(3/4) - Q(1/4) of rows repeated ``frequency`` times, plus the value ``also``.
+    """Q(3/4) - Q(1/4), see `quartiles`."""
+    low, high = quartiles(position, frequency, also, order)
+    return high - low
 
-    0 for fewer than two values. Q(q) is the mean of S(t) over t in [h, h + 1] with h = q (n - 1). S(t) is
-    the i-th sorted row for t between the running weights before and after it. For integer weights the window
-    covers a part 1 - f of one row and a part f of the next, where f is the fractional part of h. This is
-    numpy.percentile's linear interpolation.
+
+def quartiles(
+    position: Float[Array, " n"],
+    frequency: Float[Array, " n"],
+    also: Scalar | None = None,
+    order: Int[Array, " n"] | None = None,
+) -> tuple[Scalar, Scalar]:
+    """Q(1/4) and Q(3/4) of rows repeated ``frequency`` times, plus the value ``also``.
+
+    They are equal for fewer than two values. Q(q) is the mean of S(t) over t in [h, h + 1] with h = q (n -
+    1). S(t) is the i-th sorted row for t between the running weights before and after it. For integer weights
+    the window covers a part 1 - f of one row and a part f of the next, where f is the fractional part of h.
+    This is numpy.percentile's linear interpolation.
     """
     if order is None:
         order = jnp.argsort(jnp.where(frequency > 0, position, jnp.inf))
@@ -138,7 +149,7 @@ def interquartile_range(
             length, value_sum = length + part, value_sum + part * also
         return value_sum / divisor(length)
 
-    return quartile(0.75) - quartile(0.25)
+    return quartile(0.25), quartile(0.75)
 
 
 def scott_on_grid(

@@ -14,16 +14,9 @@ from parzax.lens._palette import PALETTE
 from parzax.lens.logs import Observations
 from parzax.lens.page.search import answer_first_questions, describe_search
 from parzax.lens.results import ImportanceResult, InteractionResult
-from parzax.lens.results.result import (
-    RegimeDensity,
-    good_text,
-    label_text,
-    percent,
-    regime_text,
-    short_names,
-    shorten,
-)
+from parzax.lens.results.result import RegimeDensity, good_text
 from parzax.lens.results.targets import Ranking
+from parzax.lens.results.texts import label_text, percent, regime_text, short_names, shorten
 from parzax.space import Categorical, Domain, Numeric, Varying
 from parzax.status import Status
 

@@ -6,8 +6,9 @@ import numpy as np
 
 from parzax._words import plural
 from parzax.lens.logs import Observations
-from parzax.lens.results.result import ImportanceResult, label_text, number
+from parzax.lens.results.result import ImportanceResult
 from parzax.lens.results.targets import Ranking, read_course
+from parzax.lens.results.texts import label_text, number
 
 _MOST_ROWS = 5  # largest number of rows in the table
 

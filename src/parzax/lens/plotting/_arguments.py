@@ -12,7 +12,8 @@ from parzax import _checks
 from parzax.lens._palette import PALETTE
 from parzax.lens._words import join_names
 from parzax.lens.results import ImportanceResult
-from parzax.lens.results.result import CHOICE, NAME, mean_and_error, number, short_names, shorten, size_text
+from parzax.lens.results.result import mean_and_error
+from parzax.lens.results.texts import CHOICE, NAME, number, short_names, shorten, size_text
 from parzax.lens.tables.names import suggest
 from parzax.samplers import Trace
 from parzax.space import Categorical, Space

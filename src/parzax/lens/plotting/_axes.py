@@ -21,7 +21,7 @@ except ModuleNotFoundError as error:
     raise ModuleNotFoundError(message) from error
 
 from parzax import _checks
-from parzax.lens.results.result import number
+from parzax.lens.results.texts import number
 
 # Limits of decades of a log axis: below the first, labels are evenly spaced; below the second, they are at 1,
 # 2 and 5; below the third, at 1 and 3.

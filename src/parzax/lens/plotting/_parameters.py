@@ -11,7 +11,7 @@ from matplotlib.ticker import MaxNLocator
 
 from parzax.lens.plotting import _axes
 from parzax.lens.plotting._arguments import check_names, shorten_name
-from parzax.lens.results.result import number
+from parzax.lens.results.texts import number
 from parzax.space import Categorical, Domain, Float, Int, Numeric, Ordinal, Space
 
 # More values than this are not named one by one.

@@ -9,7 +9,8 @@ from matplotlib.axes import Axes
 from parzax.lens.plotting import _arguments, _axes
 from parzax.lens.plotting._parameters import ParameterAxis, choose_axis
 from parzax.lens.results import ImportanceResult
-from parzax.lens.results.result import RegimeDensity, mean_and_error, percent, regime_text
+from parzax.lens.results.result import RegimeDensity, mean_and_error
+from parzax.lens.results.texts import percent, regime_text
 from parzax.space import Categorical, Float, Varying
 
 _EQUAL: dict[str, Any] = {"color": _axes.GREY, "linewidth": 1, "linestyle": (0, (4, 2)), "zorder": 2.5}

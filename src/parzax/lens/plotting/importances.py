@@ -11,7 +11,8 @@ from parzax import _checks
 from parzax.lens.plotting import _arguments, _axes
 from parzax.lens.plotting._parameters import get_edges
 from parzax.lens.results import ImportanceResult
-from parzax.lens.results.result import MOST_SEEDS, mean_and_error, regime_text, value_text
+from parzax.lens.results.result import MOST_SEEDS, mean_and_error
+from parzax.lens.results.texts import regime_text, value_text
 from parzax.status import OF_LEVELS, Status
 
 _UNSURE = "0.75"  # grey of bars and of pieces of a line where a parameter is not said to matter

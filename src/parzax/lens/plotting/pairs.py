@@ -13,7 +13,7 @@ from parzax.lens._words import join_names
 from parzax.lens.plotting import _arguments, _axes
 from parzax.lens.plotting._arguments import choose_names, find_level
 from parzax.lens.results import InteractionResult
-from parzax.lens.results.result import value_text
+from parzax.lens.results.texts import value_text
 from parzax.lens.similarity import TaskSimilarity
 
 _MOST_NUMBERS = 16  # with more parameters or tasks than this, no numbers are written in the cells

@@ -14,8 +14,8 @@ from parzax.lens.logs.observations import checked_log
 from parzax.lens.plotting import _axes
 from parzax.lens.plotting._arguments import choose_names, shorten_name, shorten_names
 from parzax.lens.plotting._parameters import Plane, parameter_axis
-from parzax.lens.results.result import number
 from parzax.lens.results.targets import Course, Ranking, counted_rows, read_course
+from parzax.lens.results.texts import number
 
 _CELLS = 64  # more values than this are not drawn side by side
 _MOST_TICKS = 8  # largest number of values that are named along a line of parallel coordinates

@@ -13,7 +13,7 @@ from parzax import _checks
 from parzax._words import plural
 from parzax.lens.plotting import _axes
 from parzax.lens.plotting._arguments import Look, check_runs, choose_look, get_signs
-from parzax.lens.results.result import size_text
+from parzax.lens.results.texts import size_text
 from parzax.samplers import Trace
 
 _BELOW_ALL = 0.3  # on a log axis, a regret of 0 is drawn at this factor times the smallest positive regret

@@ -12,7 +12,7 @@ import numpy as np
 from parzax import _checks
 from parzax._compile import compiled
 from parzax._numerics import capacity
-from parzax.divergence import AbstractDivergence, Pearson
+from parzax.divergence import AbstractDivergence, Explained, Pearson
 from parzax.importance import Encoded, Grid, Importance
 from parzax.importance.encode import without_values
 from parzax.importance.estimate import How, checked_how, estimate_seeds
@@ -41,8 +41,8 @@ from parzax.lens.run.chunks import map_chunks
 from parzax.pareto import AbstractTies
 from parzax.status import Status
 
-# The default method; and the grid of interactions, without pools: parameters whose bounds move have none.
-_DEFAULT, _WITHOUT_POOLS = Method(), Grid(max_pools=0)
+# The grid of interactions, without pools: parameters whose bounds move have none.
+_WITHOUT_POOLS = Grid(max_pools=0)
 # Levels of a page, and candidates if no level is given.
 _LEVELS = np.arange(1, 50) / 50
 # Default number of draws under the null hypothesis, and smallest number per pair: with fewer, the adjusted
@@ -69,8 +69,8 @@ def cond_ped_anova(
     objective: Ranking = 0,
     ties: AbstractTies | None = None,
     rows: str | Sequence[str] | None = None,
-    divergence: AbstractDivergence = _DEFAULT.divergence,
-    grid: Grid = _DEFAULT.grid,
+    divergence: AbstractDivergence = Explained(),
+    grid: Grid = Grid(),
     reference: str = "region",
     n_resamples: int | None = None,
     n_shuffles: int | None = None,

@@ -14,21 +14,9 @@ from parzax.lens.logs import Observations
 from parzax.lens.logs.groups import find_groups
 from parzax.lens.logs.observations import checked_log
 from parzax.lens.results.analysis import checked_key, cond_ped_anova
-from parzax.lens.results.result import (
-    LEARNED,
-    AbstractResult,
-    ImportanceResult,
-    attributes,
-    interval_text,
-    join_some,
-    mean_text,
-    percent,
-    size_text,
-)
+from parzax.lens.results.result import LEARNED, NORMAL, AbstractResult, ImportanceResult, attributes
 from parzax.lens.results.targets import usable_rows
-
-# Half-width of a normal interval with this coverage, in standard errors.
-_NORMAL = 1.6448536269514722
+from parzax.lens.results.texts import interval_text, join_some, mean_text, percent, size_text
 
 
 class Differences(NamedTuple):
@@ -217,7 +205,7 @@ def _interval(
     draws = (before, after)
     errors = (log.standard_error if x is None else x.std(axis=0) for log, x in zip(logs, draws, strict=True))
     error = np.hypot(*errors)
-    ends = difference[..., None] + np.array([-_NORMAL, _NORMAL], error.dtype) * error[..., None]
+    ends = difference[..., None] + np.array([-NORMAL, NORMAL], error.dtype) * error[..., None]
     away = np.where(error > 0, np.abs(difference) / np.where(error > 0, error, 1), np.inf)
     # NaN where the standard error is not known: no test is possible.
     away = np.where(np.isnan(error), np.nan, np.where(difference == 0, 0, away))

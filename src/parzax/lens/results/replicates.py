@@ -147,7 +147,7 @@ def loss_ranks(losses: np.ndarray, rows: int) -> np.ndarray:
     """(s, rows) int32 number of usable rows with a smaller loss; ``rows`` for rows that are left out."""
     ranks = np.full((len(losses), rows), rows, np.int32)
     for rank, loss in zip(ranks, losses, strict=True):
-        places = level_sets(loss, None, (0.5,), 1.0, False)[1]
+        places = level_sets(loss, None, (0.5,), 1.0, "ceil")[1]
         rank[: len(loss)] = np.where(np.isnan(loss), rows, places)
     return ranks
 

@@ -6,15 +6,12 @@
 
 import abc
 import math
-from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from html import escape
 from importlib.util import find_spec
-from itertools import groupby
 from typing import Any, ClassVar, NamedTuple
-from unicodedata import combining, east_asian_width
 
 import jax
 import numpy as np
@@ -33,9 +30,22 @@ from parzax.importance.variance import compute_shares
 from parzax.kernels import AbstractKernel
 from parzax.lens._words import join_names
 from parzax.lens.logs import ImportReport
-from parzax.lens.logs.bounds import span_text
 from parzax.lens.results.replicates import SIGNIFICANCE, Replicates
-from parzax.space import Between, Categorical, Condition, Domain, In, Int, Numeric, Ordinal, Space, Varying
+from parzax.lens.results.texts import (
+    NAMED,
+    columns_of,
+    interval_text,
+    join_some,
+    mean_text,
+    p_text,
+    percent,
+    short_names,
+    shorten,
+    size_text,
+    value_text,
+    values_text,
+)
+from parzax.space import Categorical, Domain, In, Int, Numeric, Ordinal, Space, Varying
 from parzax.space.conditions import repr_as_call
 from parzax.status import NOT_COMPARED, OF_LEVELS, Status, drop_consequences, set_bits
 
@@ -48,12 +58,9 @@ _FEW_ROWS = 20
 MOST_SEEDS = 0.5
 # The level that is shown, or one near it.
 USUAL_LEVEL = 0.1
-NAME, CHOICE = 28, 16  # longest name, and longest choice in a list, in characters
-_MOST_VALUES = 3  # largest number of values of a domain that are listed
 _BACKENDS = ("pandas", "polars", "pyarrow")
 _ROWS, _LEVELS, _NAMES = 30, 6, 3  # most rows and levels of a table, and names beside a status
 _LEFT = ("parameter", "pair", "remarks")  # columns of words, flush left
-_NAMED = 3  # entries that a sentence names
 # What an answer says of a parameter; see `ImportanceResult.verdicts`.
 VERDICTS = ("matters", "cannot tell yet", "does not matter")
 MATTERS, UNDECIDED, NEGLIGIBLE = range(3)
@@ -62,7 +69,7 @@ _SMALL = 0.05
 # Importances of rows that a search chose may be off by this much.
 _LEARNED_ERROR = 0.3
 # Standard errors to either side of a mean that make its interval.
-_NORMAL = 1.645
+NORMAL = 1.6448536269514722
 _NEAR_HALF = 0.4  # with half of the rows in the target, hardly more are in it than at this level
 LEARNED = f"a search that learns chose these rows: shares may be off by {_LEARNED_ERROR}, whatever p says"
 NO_LEVEL = "no level was given"  # how the fact about a level that was chosen begins
@@ -74,8 +81,7 @@ _MISLEADING = Status.CROWDED, Status.NOT_IN_TARGET
 # Statuses of pairs whose interaction is undefined.
 _UNDEFINED = Status.NEVER_TOGETHER | Status.UNIDENTIFIABLE | Status.NO_DATA
 _PAIR_NAME = 20  # longest name of a parameter in the label of a pair
-_CHOICES_SHOWN, _TEXT = 6, 120  # number of choices, and of characters, of good values in a line
-_EXPLAINED, _GRID = Explained(), Grid()
+_TEXT = 120  # number of characters of good values in a line
 
 
 class ByName(np.ndarray):
@@ -444,8 +450,8 @@ class AbstractResult(abc.ABC):
 class Method:
     """How importances are computed: arguments of `parzax.cond_ped_anova`."""
 
-    divergence: AbstractDivergence = _EXPLAINED
-    grid: Grid = _GRID
+    divergence: AbstractDivergence = Explained()
+    grid: Grid = Grid()
     reference: str = "region"
 
     @property
@@ -651,7 +657,7 @@ class ImportanceResult(AbstractResult):
         error = self.standard_error
         if self.n_seeds == 1:
             error = 1 / np.sqrt(np.maximum(self.by_seed(self.n_fewer)[0, :, None], 1))
-        return self.mean + np.array([-_NORMAL, _NORMAL])[:, None, None] * error
+        return self.mean + np.array([-NORMAL, NORMAL])[:, None, None] * error
 
     @cached_property
     def gates(self) -> dict[int, int]:
@@ -813,10 +819,10 @@ class ImportanceResult(AbstractResult):
             parts.append("a single parameter has an importance of 1, whether it matters or not")
         parts += self._level_facts(level)
         facts = self._facts(level)
-        parts += [f"{labels[j]}: {fact}" for j in above[:_NAMED] for fact in facts[j]]
+        parts += [f"{labels[j]}: {fact}" for j in above[:NAMED] for fact in facts[j]]
         for bit in _MISLEADING:
             of_others = np.flatnonzero(self.usual_status[level] & int(bit))
-            names = [labels[j] for j in of_others.tolist() if j not in above[:_NAMED] and j not in self.gates]
+            names = [labels[j] for j in of_others.tolist() if j not in above[:NAMED] and j not in self.gates]
             if names:
                 parts.append(f"{join_some(names)}: {bit.fact}")
         return "; ".join(parts + self._caveats())
@@ -838,7 +844,7 @@ class ImportanceResult(AbstractResult):
         values: dict[int, list[str]] = {}
         for good in self.good_values(level):
             j = self.names.index(good.parameter)
-            if j in above[:_NAMED] and round(good.target, 2) > round(good.region, 2):
+            if j in above[:NAMED] and round(good.target, 2) > round(good.region, 2):
                 values.setdefault(j, []).append(values_text(good.values, self.space.domains[j][good.regime]))
         ranges = [f"{labels[j]} {' or '.join(texts)}" for j, texts in values.items()]
         return f"try {', '.join(ranges)}" if ranges else ""
@@ -1182,22 +1188,6 @@ def have_few_rows(n_target: np.ndarray, n_region: np.ndarray) -> np.ndarray:
     return few.reshape(-1, few.shape[-1]).mean(axis=0) >= MOST_SEEDS
 
 
-def values_text(values: Sequence[Any], domain: Domain) -> str:
-    """The values of `GoodValues` as text: "0.2 to 0.4", or the first few choices."""
-    if isinstance(domain, Categorical):
-        return join_names(list(map(str, values)), _CHOICES_SHOWN)
-    return span_text(*values) + " of the way between its bounds" * isinstance(domain, Varying)
-
-
-def join_some(texts: Iterable[str]) -> str:
-    """ "a, b, c and d"; of five texts or more the first three, and how many more; "" of none."""
-    texts = list(texts)
-    if not texts:
-        return ""
-    *before, last = [*texts[:_NAMED], f"{len(texts) - _NAMED} more"] if len(texts) > _NAMED + 1 else texts
-    return f"{', '.join(before)} and {last}" if before else last
-
-
 def mean_and_error(x: np.ndarray, counts: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray]:
     """Mean and standard error over axis 0, the seeds for which ``counts`` is true; by default all seeds.
 
@@ -1246,134 +1236,3 @@ def _densities(
     uniform: bool,
 ) -> tuple[Float[Array, "s q g"], Float[Array, "s q g"]]:
     return jax.vmap(lambda sets: divergence.densities(RegimeCounts(sets, kernel, uniform=uniform)))(counts)
-
-
-def number(x: float) -> str:
-    """A number as text with at most four significant digits; small integers are written in full."""
-    return f"{x:.0f}" if abs(x) < 1e6 and x == int(x) else f"{x:.4g}"
-
-
-def value_text(x: float) -> str:
-    """An importance as text with two decimals; "<0.01" if it is smaller, and "0" only if it is exactly 0."""
-    return "0" if x == 0 else f"{x:.2f}" if x >= 0.01 else "<0.01"
-
-
-def mean_text(mean: float, error: float = math.nan) -> str:
-    """A mean over seeds, and its standard error if there is one; "-" if the mean is NaN."""
-    if math.isnan(mean):
-        return "-"
-    return value_text(mean) if math.isnan(error) else f"{value_text(mean)} ± {error:.2f}"
-
-
-def interval_text(low: float, high: float) -> str:
-    """The ends of an interval as text, "0.20 to 0.35"; "" if there is none."""
-    if math.isnan(low) or math.isnan(high):
-        return ""
-    return " to ".join(f"{round(float(end), 2) + 0.0:.2f}" for end in (low, high))  # no -0.00
-
-
-def percent(share: float) -> str:
-    """A share as text, "10 %", with at most six digits."""
-    return f"{100 * share:.6g} %"
-
-
-def size_text(n: np.ndarray) -> str:
-    """Sizes of sets as one number, or as their range if they differ: "30", "28-31".
-
-    Weighted rows, and rows that count as one together, may add up to "about 10".
-    """
-    shown = np.round(n) if np.min(n) >= 1 else n
-    low, high = np.min(shown), np.max(shown)
-    about = "" if np.allclose(shown, n) else "about "
-    texts = [f"{size:.0f}" if size == np.rint(size) else f"{size:.6g}" for size in (float(low), float(high))]
-    return about + "-".join(dict.fromkeys(texts))
-
-
-def p_text(p_value: float, p_adjusted: float, n_draws: int) -> str:
-    """An adjusted p-value as text with three decimals; "" if nothing was tested.
-
-    It has a ≤ if none of ``n_draws`` draws from the null reached the value: only their number then limits p.
-    """
-    if math.isnan(p_adjusted):
-        return ""
-    sign = "≤" if p_value * (n_draws + 1) < 1.5 and p_adjusted < 1 else ""
-    if round(p_adjusted, 3) <= SIGNIFICANCE < p_adjusted:
-        return f">{SIGNIFICANCE:.3f}"  # rounding would make it look significant
-    return "<0.001" if p_adjusted < 0.001 else f"{sign}{p_adjusted:.3f}"
-
-
-def label_text(value: Any) -> str:
-    """A value of a parameter as a short text."""
-    is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
-    return shorten(number(value) if is_number else str(value), CHOICE)
-
-
-def regime_text(domain: Domain) -> str:
-    """A domain and its conditions as text, such as "[-5, -2] if c < 0.5" or "{16, 32, 64} if opt = adam"."""
-    if isinstance(domain, Categorical):
-        text = _set_of(domain.choices)
-    elif isinstance(domain, Ordinal):
-        text = _set_of(list(map(number, domain.values)))
-    else:
-        assert isinstance(domain, Numeric)
-        ends = f"[{number(domain.low)}, {number(domain.high)}]"
-        text = f"within {ends}" if isinstance(domain, Varying) else ends + " log" * domain.log
-        text = number(domain.low) if domain.low == domain.high else text
-    conditions = " and ".join(filter(None, map(_condition, domain.conditions)))
-    return f"{text} if {conditions}" if conditions else text
-
-
-def _condition(condition: Condition) -> str:
-    """One condition in words; "" if only the log records which rows are in the regime."""
-    if not isinstance(condition, (In, Between)):
-        return ""
-    parent = shorten(condition.parent, NAME)
-    if isinstance(condition, In):
-        values = _set_of(condition.values)
-        return f"{parent} in {values}" if len(condition.values) > 1 else f"{parent} = {values[1:-1]}"
-    low, high = number(condition.low), number(condition.high)
-    if math.isinf(condition.high) and not math.isinf(condition.low):
-        return f"{parent} ≥ {low}"
-    return f"{parent} < {high}" if math.isinf(condition.low) else f"{low} ≤ {parent} < {high}"
-
-
-def _set_of(values: Sequence[Any]) -> str:
-    shown = [shorten(str(value), CHOICE) for value in values]
-    if len(shown) > _MOST_VALUES + 1:
-        shown[_MOST_VALUES:] = [f"… {len(values)} values"]
-    return f"{{{', '.join(shown)}}}"
-
-
-def columns_of(text: str) -> int:
-    """How many columns of a terminal ``text`` takes: two for wide characters, none for combining ones.
-
-    >>> columns_of("lr"), columns_of("学習率")
-    (2, 6)
-    """
-    return sum(0 if combining(c) else 1 + (east_asian_width(c) in "WF") for c in text)
-
-
-def shorten(text: str, length: int) -> str:
-    """``text``, without its middle if it is longer than ``length`` characters."""
-    if len(text) <= length:
-        return text
-    head = (length - 1) * 2 // 3
-    return f"{text[:head]}…{text[len(text) - (length - 1 - head) :]}"
-
-
-def short_names(names: Sequence[str], length: int) -> list[str]:
-    """Each name in at most ``length`` characters, so that all stay different.
-
-    The middle of a long name is left out. If that would make names equal, the beginning that they share is
-    left out instead. A name that would still look like another one is written in full.
-    """
-    labels = {name: shorten(name, length) for name in names}
-    for _, alike in groupby(sorted(labels, key=labels.__getitem__), labels.__getitem__):
-        group = list(alike)
-        columns = enumerate(zip(*group, strict=False))
-        shared = next((i for i, letters in columns if len(set(letters)) > 1), min(map(len, group)))
-        start = shared - length // 2
-        if len(group) > 1 and start > 0:
-            labels |= {name: f"…{name[start : start + length - 1]}" for name in group}
-    uses = Counter(labels.values())
-    return [labels[name] if uses[labels[name]] == 1 else name for name in names]

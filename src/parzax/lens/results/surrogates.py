@@ -16,17 +16,9 @@ from parzax._words import plural
 from parzax.importance import Importance
 from parzax.lens.logs import Observations
 from parzax.lens.results.replicates import Replicates
-from parzax.lens.results.result import (
-    NAME,
-    ImportanceResult,
-    Method,
-    label_text,
-    number,
-    percent,
-    regime_text,
-    shorten,
-)
+from parzax.lens.results.result import ImportanceResult, Method
 from parzax.lens.results.targets import Ranking, usable_rows
+from parzax.lens.results.texts import NAME, label_text, number, percent, regime_text, shorten
 from parzax.space import Categorical, Float, In, Int, Recorded, Space, Varying
 from parzax.status import Status
 

@@ -14,7 +14,7 @@ from parzax import _checks, pareto
 from parzax.importance import Grid, weighted_sum
 from parzax.importance.levels import level_weights
 from parzax.lens.logs import Observations
-from parzax.lens.results.result import NAME, shorten
+from parzax.lens.results.texts import NAME, shorten
 from parzax.pareto import AbstractTies, Crowding, Hypervolume
 
 ROWS = ("all", "complete", "feasible")

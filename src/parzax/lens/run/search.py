@@ -107,9 +107,9 @@ def minimize(
     Warns:
         UserWarning: at the end, if evaluations raised.
 
-    If a process of a `ProcessPoolExecutor` dies, the evaluations that were running in this pool failed. If
-    ``executor`` is a function, a new pool goes on; else this raises, and the same call with a new executor
-    and the same folder goes on. Dask repeats what ran on a worker that died, three times by default.
+    If a process of a `ProcessPoolExecutor` dies, its error ends the search; the same call with a new executor
+    and the same folder goes on, and repeats what was running. If ``executor`` is a function, what was running
+    failed, and a new pool goes on. Dask repeats what ran on a worker that died, three times by default.
 
     >>> import parzax as px
     >>> def loss(params):
@@ -133,7 +133,7 @@ def minimize(
         session.tell(map(search.row, evaluations))
         written = {evaluation["row"] for evaluation in evaluations}
         numbers = iter([number for number in range(n) if number not in written])
-        make = executor or (_ThisThread if n_parallel == 1 else partial(ThreadPoolExecutor, n_parallel))
+        make: Any = executor or (_ThisThread if n_parallel == 1 else partial(ThreadPoolExecutor, n_parallel))
 
         def start() -> Executor:
             pool = make()

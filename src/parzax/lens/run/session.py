@@ -9,7 +9,7 @@ from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import replace
 from functools import lru_cache, partial, reduce
 from itertools import compress, count
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import jax
 import numpy as np
@@ -19,11 +19,12 @@ from parzax import _checks
 from parzax._compile import compiled
 from parzax._numerics import capacity, to_device
 from parzax._words import plural
+from parzax.density.basis import Basis
 from parzax.lens._programs import keep_programs
 from parzax.samplers import Sampler
-from parzax.samplers.repeats import choose_repeats
+from parzax.samplers.repeats import choose_repeats, is_repeat_due
 from parzax.samplers.sampler import warn_of_unseen
-from parzax.samplers.suggestion import repeats_by_itself, suggest_points
+from parzax.samplers.suggestion import repeats_by_itself, rows_for_groups, suggest_points
 from parzax.space import Domain, Float, Int, Points, Space
 from parzax.split import State
 from parzax.split.state import violations
@@ -90,7 +91,7 @@ class Session:
         self._widths = sampler.n_objectives, sampler.n_constraints
         self.rows: list[Row] = []
         self._log = _Log(0, {}, [], {})
-        self._compiled: set[tuple[int, bool]] = set()
+        self._compiled: set[tuple[int, bool, bool | None]] = set()
         # A sampler may hold fitted densities, so every `ask` computes in the precision that is set now.
         self._dtype = jax.dtypes.canonicalize_dtype(np.float64)
         basis = sampler.smoothing.basis(_without_bounds(self._space, self._dtype), self._dtype)
@@ -120,15 +121,21 @@ class Session:
             log = self._read(self._log, pending)
             state = self._state(log)
             folded = np.array([number % 2**32 for number in numbers], np.uint32)
-            # A program is needed for each size of the state, while it is starting and later.
+            # A program is needed for each size of the state, while it is starting and later, and for noise.
             starting = len(log.losses) < self.sampler.start.n_startup
-            program = len(state[0]), starting
-            with nullcontext() if program in self._compiled else _compiling():
-                at, again, row = suggest(self._model, state, key, folded, starting)
-            self._compiled.add(program)
-            _checks.on_host("the suggestion", at)
+            differs = None if starting or log.differs else False
+            due = (
+                differs is False and self.sampler.proposal.repeats is None and is_repeat_due(len(log.losses))
+            )
+            at, (again, row) = None, repeat(self._model, state) if due else (np.False_, None)
+            if not again:
+                program = len(state[0]), starting, differs
+                with nullcontext() if program in self._compiled else _compiling():
+                    at, again, row = suggest(self._model, state, key, folded, starting, differs)
+                self._compiled.add(program)
+                _checks.on_host("the suggestion", at)
             is_repeat = bool(np.asarray(again))
-            if is_repeat:
+            if at is None or is_repeat:
                 x = log.columns["x"][np.asarray(row)]
             else:
                 # Native values are computed in float64.
@@ -179,7 +186,7 @@ class Session:
         """The leaves of a `State` with the rows of a log: NumPy arrays, padded to a capacity."""
         n, (m, c) = len(log.losses), self._widths
         empty = _empty_leaves(len(self._space), m, c, max(_LEAST_CAPACITY, capacity(n)), self._dtype)
-        state = dict(zip(_LEAVES, map(np.copy, empty), strict=True))
+        state: dict[str, np.ndarray] = dict(zip(_LEAVES, map(np.copy, empty), strict=True))
         losses = np.array(self._losses(log), np.float64).reshape(n, m)
         with np.errstate(over="ignore"):
             for name, values in {**log.columns, "losses": losses}.items():
@@ -196,15 +203,13 @@ class Session:
         Optuna's order of pruned trials, are replaced by ranks; unless evaluations of one configuration
         differ, because their means are used then.
         """
-        keys, first = log.losses, log.columns["first"]
+        keys = log.losses
         if self._widths[0] > 1:
             missing = (np.nan,) * self._widths[0]
             return [missing if key is None else np.clip(key, -_LARGEST, _LARGEST) for key in keys]
         ranks = dict(zip(sorted({*keys} - {None}), count()))
-        places = np.array(list(map(ranks.get, keys)), np.float64)
-        told = np.flatnonzero(~np.isnan(places))
-        if np.array_equal(places[told], places[first[told]]):
-            return places
+        if not log.differs:
+            return np.array(list(map(ranks.get, keys)), np.float64)
         numbers = np.array([np.nan if key is None else key[0] for key in keys], np.float64)
         numbers = np.clip(numbers, -_LARGEST, _LARGEST)
         return numbers - np.nanmin(numbers)
@@ -222,8 +227,15 @@ class _Log(NamedTuple):
 
     n_read: int
     columns: dict[str, np.ndarray]
-    losses: list[tuple[Any, ...] | None]
+    losses: list[Any]
     first_of: dict[bytes, int]
+
+    @property
+    def differs(self) -> bool:
+        """Whether a row has another loss than the first row with its values."""
+        first = self.columns["first"].tolist()
+        pairs = ((self.losses[i], self.losses[k]) for i, k in enumerate(first) if k < i)
+        return any(loss is not None and loss != before for loss, before in pairs)
 
 
 # Made once, because copies take a fifth of the time.
@@ -253,6 +265,9 @@ def _compiling() -> Iterator[None]:
         yield
 
 
+Suggested: TypeAlias = tuple[Points, Bool[Array, "1"], Integer[Array, "1"]]
+
+
 # In a study of normal length a faster program would not save the time of its longer compilation.
 @partial(compiled, size="middling")
 def suggest(
@@ -261,22 +276,36 @@ def suggest(
     key: PRNGKeyArray | None,
     numbers: UInt32[Any, " k"],
     starting: bool,
-) -> tuple[Points, Bool[Array, "1"], Integer[Array, "1"]]:
+    differs: bool | None,
+) -> Suggested:
     """A suggestion of a model (a sampler without its space, and a basis) from a state.
 
     Also whether a row should be evaluated again instead, and which one. The model is given by its leaves and
     its structure, the state by its leaves.
 
     The ``numbers`` are folded into the key, which is ``jax.random.key(0)`` if it is None, so that the host
-    need not make one. ``starting`` says whether the state has fewer than ``n_startup`` rows.
+    need not make one. ``starting`` says whether the state has fewer than ``n_startup`` rows; ``differs`` is
+    that of `parzax.samplers.suggestion.suggest`.
     """
     key = reduce(jax.random.fold_in, numbers, jax.random.key(0) if key is None else key)
-    (leaves, structure), like = model, jax.tree.structure(State.empty(1, 1, 0, 1, float))
-    (sampler, basis), rows = jax.tree.unflatten(structure, leaves), jax.tree.unflatten(like, state)
-    by_itself = repeats_by_itself(sampler, rows, starting)
+    sampler, basis, rows = _unflattened(model, state)
+    groups = rows_for_groups(sampler, rows, starting, differs)
+    at = suggest_points(sampler, basis, key, rows, starting=starting, groups=groups)
+    by_itself = differs is not False and repeats_by_itself(sampler, rows, starting)
     find_allowed = partial(basis.frame.allowed, rows.points, rows.x)
-    at = suggest_points(sampler, basis, key, rows, starting=starting)
-    return at, *choose_repeats(rows, False, 1, find_allowed, by_itself)
+    return at, *choose_repeats(rows, False, 1, find_allowed, by_itself, groups[1])
+
+
+@compiled
+def repeat(model: tuple[list[Any], Any], state: list[Any]) -> tuple[Bool[Array, "1"], Integer[Array, "1"]]:
+    """Whether a row should be evaluated again while no evaluations differ, and which one."""
+    _, basis, rows = _unflattened(model, state)
+    return choose_repeats(rows, False, 1, partial(basis.frame.allowed, rows.points, rows.x), True, False)
+
+
+def _unflattened(model: tuple[list[Any], Any], state: list[Any]) -> tuple[Sampler, Basis, State]:
+    (leaves, structure), like = model, jax.tree.structure(State.empty(1, 1, 0, 1, float))
+    return *jax.tree.unflatten(structure, leaves), jax.tree.unflatten(like, state)
 
 
 def smoothed(space: Space, most: int = MOST_STEPS) -> Space:

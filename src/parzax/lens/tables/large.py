@@ -25,7 +25,6 @@ pl = _checks.optional("polars", "Counting large logs", "large")
 _BLOCK, _SAMPLE = 1 << 17, 1 << 17
 # Column of the losses, beside those of the parameters.
 _LOSS = "parzax: loss"
-_GRID = Grid()
 
 
 def count(
@@ -36,7 +35,7 @@ def count(
     region: float = 1.0,
     *,
     directions: Direction | Sequence[Direction] = "minimize",
-    grid: Grid = _GRID,
+    grid: Grid = Grid(),
     cutoffs: Any = None,
     progress: bool | None = None,
 ) -> Counts:
