@@ -1,4 +1,4 @@
-"""Random mixed, conditional spaces, and all configurations of one with weights of a quadrature."""
+"""Random mixed, conditional, periodic spaces, and all configurations of one with weights of a quadrature."""
 
 import math
 from collections.abc import Iterator
@@ -37,11 +37,11 @@ def random_space(seed: int) -> px.Space:
 
 
 def _domain(rng: np.random.Generator, kind: str, size: int, log: bool, when: tuple) -> px.space.Domain:
-    low = float(rng.integers(1, 5))
+    low, periodic = float(rng.integers(1, 5)), not log and size == 2
     if kind == "float":
-        return px.Float(low, low * rng.uniform(2, 50), log=log, when=when)
+        return px.Float(low, low * rng.uniform(2, 50), log=log, when=when, periodic=periodic)
     if kind == "int":
-        return px.Int(int(low), int(low) + size, log=log, when=when)
+        return px.Int(int(low), int(low) + size, log=log, when=when, periodic=periodic)
     if kind == "step":
         return px.Float(-low, -low + 0.25 * size, step=0.25, when=when)
     if kind == "ordinal":

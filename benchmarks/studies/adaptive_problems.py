@@ -149,7 +149,7 @@ def _losses_on_grid(problem: str, n: int = 1 << 15, n_rows: int = 1024) -> list[
     frame, levels = space.frame(), value_grid(space, 16)[0]
     pool = np.random.default_rng(0).uniform(size=(n, len(space.slots)))
     at = frame.drawn(pool)
-    losses, here, on_grid = mean_loss(frame.decode(at)), frame.here(at), []
+    losses, here, on_grid = losses_of(frame.decode(at)), frame.here(at), []
     for best in (np.inf, np.nanquantile(losses, 0.1)):
         of_slots = []
         for s, row in enumerate(levels):

@@ -108,8 +108,7 @@ IN_SHORT = """In short:
 * The variance of the loss, from random rows: PCE or HDMR of jaxgsa (numbers only, milliseconds), f-ANOVA of
   DeepCAVE (categories too), draws of parzax's surrogate (conditions too).
 * To compare with the defaults or between two configurations, use HyperSHAP, unless there are conditions.
-
-Logs of TPE say little about the last five questions: mind the columns of random search and of TPE."""
+* For the last five questions random rows are worth more than any tool: see the columns of TPE."""
 HOW_NEAR = f"""The distance is half the sum of absolute differences of the shares from the true ones: 0 at
 best, 1 at worst. Truths are enumerations of a grid, in float64: five functions (a sum; a ridge; a cliff with
 waves; one with a category; the same with parameters that are active for one category only) and two tables of
@@ -131,15 +130,13 @@ WHY = """Why, as far as it was looked into:
 * The default reads the rows of random search, and only 4 of 40 rows are in the best tenth. From each
   variance it subtracts what chance would give, which leaves weak parameters with 0 and the strongest with too
   much. Without that (`divergence=px.divergence.Explained(debias=False)`) the distances after 40 trials are
-  0.30 (quadratic) and 0.23 (interacting), but parameters that do nothing get shares. The surrogate is nearer
-  than both, on random rows too.
+  0.30 (quadratic) and 0.23 (interacting), but parameters that do nothing get shares. The surrogate is nearer.
 * In 300 trials TPE uses up the best region of slice and moves away, so that the order of the rows no longer
-  shows that the search learned, and the rows answer. Give the surrogate there as well.
+  shows that the search learned, and the rows answer: ask the surrogate.
 * PCE is a polynomial of degree 3, and quadratic and interacting are such polynomials. On cliff it is not.
-* The surrogate is fitted to the logarithm of regret, to be right where losses are low. Of the variance of the
-  loss, which bad corners decide, logs of TPE say little: every tool is far off, the surrogate too. Draw part
-  of the rows at random if that is the question."""
-CANNOT = """The first refusals of each tool. Besides:
+* The surrogate is fitted to the logarithm of regret, to be right where losses are low. Bad corners decide the
+  variance of the loss, and logs of TPE have few rows there: draw part of the rows at random."""
+CANNOT = """Besides refusals:
 
 * Optuna's f-ANOVA and MDI leave out parameters that are not active in every trial; they count as 0 here.
 * HyperSHAP drops configurations that its mixing makes invalid, so that on conditional the parameter that
@@ -150,7 +147,7 @@ CANNOT = """The first refusals of each tool. Besides:
   moment-independent indices.
 
 jaxgsa needs Python 3.12. DeepCAVE needs pyrfr, which was built with SWIG 3.0.12 (`swig<4`): built with 4.2 it
-has no f-ANOVA. The older package fanova, on pyrfr too, is left out for DeepCAVE's."""
+has no f-ANOVA."""
 # Draws of the surrogate on a grid; fewer where the grid is large.
 N_DRAWS, MOST_POINTS = 16, 1 << 17
 

@@ -79,7 +79,7 @@ def _answer(reader: Callable, space: Any, x: np.ndarray, loss: np.ndarray) -> di
 
 def _jaxgsa() -> dict[str, Callable]:
     import jax
-    import jaxgsa
+    import jaxgsa  # pyright: ignore[reportMissingImports]
 
     jax.config.update("jax_enable_x64", True)
 
@@ -119,7 +119,7 @@ def _jaxgsa() -> dict[str, Callable]:
 
 
 def _salib() -> dict[str, Callable]:
-    from SALib.analyze import delta, enhanced_hdmr, rbd_fast
+    from SALib.analyze import delta, enhanced_hdmr, rbd_fast  # pyright: ignore[reportMissingImports]
 
     def bounds(axes: Sequence[Axis]) -> dict[str, Any]:
         highs = [1 if axis.ordered else axis.n_values - 1 for axis in axes]
@@ -179,7 +179,7 @@ def _in_order(axes: Sequence[Axis], space: Any, values: Sequence[Any]) -> list[f
 
 
 def _hypershap() -> dict[str, Callable]:
-    from hypershap import ExplanationTask, HyperSHAP
+    from hypershap import ExplanationTask, HyperSHAP  # pyright: ignore[reportMissingImports]
 
     def sensitivity(axes: Sequence[Axis], x: np.ndarray, loss: np.ndarray) -> Answer:
         space, rows = _configurations(axes, x)
@@ -193,7 +193,7 @@ def _hypershap() -> dict[str, Callable]:
 
 
 def _deepcave() -> dict[str, Callable]:
-    from deepcave.evaluators.epm.fanova_forest import FanovaForest
+    from deepcave.evaluators.epm.fanova_forest import FanovaForest  # pyright: ignore[reportMissingImports]
 
     def forest(axes: Sequence[Axis], x: np.ndarray, loss: np.ndarray) -> Answer:
         if np.isnan(x).any():
@@ -229,7 +229,7 @@ def main(logs: str, answers: str) -> None:
             continue
         sizes, n_slow = log["sizes"].tolist(), int(log["n_slow"])
         found |= read_logs(readers(), axes, log["x"], log["loss"], sizes, n_slow, ["HyperSHAP sensitivity"])
-    np.savez(answers, **found)  # type: ignore
+    np.savez(answers, **found)  # pyright: ignore[reportArgumentType]
 
 
 if __name__ == "__main__":

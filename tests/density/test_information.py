@@ -151,3 +151,18 @@ def test_densities_without_rows_and_refusals():
         density.mutual_information(KEY, p, "y", "c")
     with pytest.raises(ValueError, match="same space"):
         density.kl(KEY, p, fitted(MIXED, 0))
+
+
+def test_regimes_of_traced_values_are_not_compared():
+    """Catches a divergence between densities whose regimes differ in a way that only values tell."""
+    space = px.Space(
+        {"c": px.Categorical(["u", "v"]), "x": px.Float(0, 1, when=px.In("c", ["u"])), "y": px.Float(0, 1)}
+    )
+    pe = px.ParzenEstimator.fit(space, np.array([[0, 0.2, 0.3], [1, np.nan, 0.7]]))
+
+    def apart(a, b):
+        of_a, of_b = (pe.conditional({"c": code}) for code in (a, b))
+        return px.density.kl(jax.random.key(0), of_a, of_b).value
+
+    with pytest.raises(ValueError, match="p and q must be in the same regimes"):
+        jax.vmap(apart)(jnp.array([0, 1]), jnp.array([1, 0]))

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import parzax as px
+from parzax.density.mixture import Mixture
 
 SPACE = px.Space(
     {"x": px.Float(0, 1), "c": px.Categorical(["a", "b"]), "k": px.Int(0, 9, when=px.In("c", ["a"]))}
@@ -39,7 +40,7 @@ def test_adapted(fitted):
     with jax.enable_x64(True):
         weight, logs = (
             np.asarray(fitted.weight),
-            np.asarray(fitted.mixture.log_prob(fitted.basis, fitted.mixture.rows)),
+            np.asarray(jax.jit(Mixture.log_prob)(fitted.mixture, fitted.basis, fitted.mixture.rows)),
         )
         mean = np.average(logs, weights=weight)
         # A row of weight 0 too has the width of its density, which its derivative by the weight needs.

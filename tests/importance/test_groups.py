@@ -117,6 +117,7 @@ def noise(key: jax.Array, n: int, repeats: int) -> tuple[jax.Array, jax.Array, j
     return x[groups], loss, groups
 
 
+@pytest.mark.slow
 def test_noise_is_above_chance_in_a_twentieth_of_logs_on_a_device() -> None:
     space = px.Space({name: px.Float(0, 1) for name in "abc"})
 

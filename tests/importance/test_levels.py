@@ -115,6 +115,7 @@ def test_level_sizes_in_a_float32_program(n):
     np.testing.assert_array_equal(np.asarray(device.level), host.level)
 
 
+@pytest.mark.slow
 def test_weights_can_be_differentiated_in_float32():
     """Catches derivatives of the float64 sums within a program of float32: level sets are held fixed."""
     space, x = px.Space({"x": px.Float(0, 1)}), jnp.linspace(0, 1, 9, dtype=jnp.float32)

@@ -107,6 +107,7 @@ def test_the_page_says_what_the_command_says(tmp_path, capsys):
         assert sentence in short or sentence.startswith("Do next: add rows")
 
 
+@pytest.mark.slow
 def test_command_page_and_python_agree_on_a_study_with_constraints(tmp_path, capsys):
     """By default: the level of few rows, feasible rows alone, and the same three sentences."""
     study = optuna.create_study(storage=f"sqlite:///{tmp_path}/limits.db")

@@ -24,7 +24,11 @@ def test_the_table_has_every_picture():
     assert sorted(drawn()) == NAMES
 
 
-@pytest.mark.parametrize("name", NAMES)
+# Maps of effects need a surrogate.
+SLOW = {"effect_map": pytest.mark.slow}
+
+
+@pytest.mark.parametrize("name", [pytest.param(name, marks=SLOW.get(name, ())) for name in NAMES])
 def test_one_axes_are_returned_whose_figure_can_be_saved(name):
     # Catches an array of Axes, a second figure, and one that is not the current one.
     ax = drawn()[name]()

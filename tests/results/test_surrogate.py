@@ -149,6 +149,7 @@ def test_a_poor_surrogate_that_was_asked_for():
     assert "the surrogate hardly predicts left-out rows" in result.sentences()[2]
 
 
+@pytest.mark.slow
 def test_where_the_best_values_are_at_a_bound():
     x = uniform(60, 3)
     losses = 3 * (1 - x[:, 3]) + np.log10(x[:, 0]) + x[:, 1]

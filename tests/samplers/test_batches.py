@@ -173,13 +173,17 @@ def test_candidates_of_one_branch_are_compared():
     def score(at):
         return jnp.where(at.regime[:, 1] == 0, at.unit[:, 1], 5.0)
 
-    best = candidates.best_of_candidates
+    def best(points, n, *one_branch):
+        return jax.jit(
+            lambda at: candidates.best_of_candidates(basis, score, at, None, n, None, *one_branch)
+        )(points)
+
     for start in (int(active.argmax()), int((~active).argmax())):
         points = drawn[np.roll(np.arange(64), -start)]
-        one = best(basis, score, points, None, 1, None, True)
+        one = best(points, 1, True)
         wanted = score(points)[np.asarray(points.regime[:, 1] == points.regime[0, 1])].max()
         assert score(one)[0] == wanted
     assert (code[active] < 2).all()
-    assert score(best(basis, score, drawn, None, 1, None))[0] == 5
+    assert score(best(drawn, 1))[0] == 5
     two = drawn[np.array([active.argmax(), (~active).argmax(), *range(64)])]
-    assert sorted(np.asarray(best(basis, score, two, None, 2, None, True).regime[:, 1]).tolist()) == [-1, 0]
+    assert sorted(np.asarray(best(two, 2, True).regime[:, 1]).tolist()) == [-1, 0]

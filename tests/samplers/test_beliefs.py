@@ -163,6 +163,7 @@ def test_beliefs_in_what_is_not_allowed():
     assert (x[:, 0] < x[:, 1]).all()
 
 
+@pytest.mark.slow
 def test_good_belief_helps_and_new_beliefs_compile_nothing():
     """Catches beliefs without effect, and beliefs that are constants of a program."""
     keys = jax.random.split(jax.random.key(1), 12)

@@ -26,8 +26,8 @@ def log_wrapped_density(distance: Real, scale: Real) -> Real:
     after, before = (jnp.exp(-0.5 * inverse * ((1 - 2 * x) * inverse)) for x in (d, -d))
     images = 1 + after + before + after * before * (jnp.square(after) + jnp.square(before))
     peak = -0.5 * jnp.square(d * inverse) - jnp.log(narrow) - 0.5 * math.log(2 * math.pi)
-    series = jnp.log1p(_fourier(d, jnp.zeros_like(d), jnp.where(imaged, UNIFORM_SCALE, scale)))
-    return jnp.where(imaged, peak + jnp.log(images), series)
+    series = 1 + _fourier(d, None, jnp.where(imaged, UNIFORM_SCALE, scale))
+    return jnp.where(imaged, peak, 0) + jnp.log(jnp.where(imaged, images, series))
 
 
 def log_wrapped_mass(lower: Real, upper: Real, scale: Real) -> Real:
@@ -84,12 +84,16 @@ def _narrow(scale: Real) -> tuple[Array, Real]:
     return imaged, jnp.where(imaged, scale, _LARGEST_IMAGED)
 
 
-def _fourier(middle: Real, width: Real, scale: Real) -> Real:
-    """Mean density on an arc, minus 1: 2 sum_j exp(-2 (pi j s)^2) cos(2 pi j middle) sinc(j width)."""
+def _fourier(middle: Real, width: Real | None, scale: Real) -> Real:
+    """Mean density on an arc, or density at a place, minus 1.
+
+    2 sum_j exp(-2 (pi j s)^2) cos(2 pi j middle) sinc(j width)
+    """
     decay = jnp.exp(-2 * jnp.square(math.pi * jnp.minimum(scale, UNIFORM_SCALE)))
     cosine = jnp.cos(2 * math.pi * middle)
     total, previous, current = jnp.zeros_like(cosine), jnp.ones_like(cosine), cosine
     for j in range(1, 5):
-        total = total + 2 * decay ** (j * j) * current * jnp.sinc(j * width)
+        term = 2 * decay ** (j * j) * current
+        total = total + (term if width is None else term * jnp.sinc(j * width))
         previous, current = current, 2 * cosine * current - previous
     return total

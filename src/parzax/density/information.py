@@ -157,6 +157,11 @@ def mutual_information(
 def _on_same_space(p: ParzenEstimator, q: ParzenEstimator) -> ParzenEstimator:
     if not p.space.agrees_with(q.space):
         raise ValueError(f"p and q must have the same space, got {p.space!r} and {q.space!r}.")
+    if p.permitted is not q.permitted:
+        raise ValueError(
+            "p and q must be in the same regimes, but arrays or traced values of conditional(values) select "
+            "those of one; give one concrete value of each parameter."
+        )
     return q
 
 

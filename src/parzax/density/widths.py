@@ -10,6 +10,7 @@ from jaxtyping import Array, Float
 from parzax._compile import compiled
 from parzax.density.basis import Basis
 from parzax.density.mixture import Mixture
+from parzax.space import INACTIVE
 
 # The factor of all widths is the best of so many between 1/8 and 8, then of as many around that one.
 _N_FACTORS, _LARGEST_FACTOR = 25, 8.0
@@ -25,8 +26,8 @@ def adapted(basis: Basis, mixture: Mixture, sensitivity: Float[Array, ""]) -> Mi
     p. Categories keep their widths.
     """
     logs, share = mixture.log_prob(basis, mixture.rows), _shares(mixture)
-    # A row of weight 0 may have no density, or hardly any. Its width is that of its derivative by the weight.
-    has_density = logs > -jnp.inf
+    # A row of weight 0 has the width that its kernel has at a small weight. It may have hardly any density.
+    has_density = (logs > -jnp.inf) & (mixture.rows.regime != INACTIVE).any(axis=-1)
     mean = jnp.where(has_density, logs, 0) @ share
     log_factor = -sensitivity * jnp.where(has_density, logs - mean, 0)
     most = _LARGEST_LOG_FACTOR * math.log(float(jnp.finfo(share.dtype).max))
