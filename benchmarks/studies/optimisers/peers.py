@@ -109,13 +109,24 @@ def in_study(
     seed: int,
     n_objectives: int,
     at_once: int = 1,
+    told_by: str = "set_constraint",
 ) -> None:
-    """Optuna's samplers, or one of ours for it; ``at_once`` trials are asked before the first is told."""
+    """Optuna's samplers, or one of ours for it; ``at_once`` trials are asked before the first is told.
+
+    ``told_by``: the method of a trial that takes a constraint's name and value.
+    """
     import optuna
 
     optuna.logging.set_verbosity(optuna.logging.ERROR)
     directions = ["minimize"] * n_objectives
     study = optuna.create_study(sampler=make(optuna.samplers, seed), directions=directions)
+    ask_and_tell(study, space, evaluate, n, at_once, told_by)
+
+
+def ask_and_tell(
+    study: Any, space: px.Space, evaluate: Evaluate, n: int, at_once: int = 1, told_by: str = "set_constraint"
+) -> None:
+    """The trials of a study of Optuna or of Rustuna."""
 
     def suggested(trial: Any) -> Iterator[tuple[str, float]]:
         at: Suggestion = {}
@@ -129,8 +140,8 @@ def in_study(
         for trial, values in zip(trials, [dict(suggested(trial)) for trial in trials], strict=True):
             objectives, constraints = evaluate(values)
             for i, value in enumerate(constraints):
-                trial.set_constraint(f"c{i}", value)
-            study.tell(trial, objectives)
+                getattr(trial, told_by)(f"c{i}", value)
+            study.tell(trial.number, objectives)
 
 
 def _suggest(trial: Any, name: str, domain: Any) -> float:

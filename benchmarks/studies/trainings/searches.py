@@ -130,7 +130,7 @@ def _default_sampler(samplers: Any, seed: int) -> Any:
     return samplers.TPESampler(seed=seed)
 
 
-class _Log:
+class Log:
     """Evaluates values by name on the host, and keeps what was evaluated."""
 
     def __init__(self, task: Task, seed: int) -> None:
@@ -153,7 +153,7 @@ class _Log:
 
 def optuna_tpe(task: Task, n_seeds: int, n: int = N) -> Runs:
     """Runs of Optuna's TPE with its default settings."""
-    logs = [_Log(task, seed) for seed in range(n_seeds)]
+    logs = [Log(task, seed) for seed in range(n_seeds)]
     for seed, log in enumerate(logs):
         in_study(_default_sampler, task.space, log, n, seed, task.counts[0])
     return Runs(np.array([log.rows for log in logs]), np.array([log.losses for log in logs]))
