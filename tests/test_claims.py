@@ -16,7 +16,9 @@ def test_conditional_ped_anova_is_the_default_and_takes_one_level():
 
 
 @pytest.mark.parametrize(
-    "options", [{"gamma": lambda n: 1}, {"weights": lambda n: [1.0] * n}, {"prior_weight": 1.0}], ids=str
+    "options",
+    [{"gamma": lambda n: 1}, {"weights": lambda n: [1.0] * n}, {"prior_weight": 1.0}],
+    ids=["gamma", "weights", "prior_weight"],
 )
 def test_settings_of_optunas_tpe_are_deprecated(options):
     """docs/index.md: catches a release that keeps or has removed them."""

@@ -136,6 +136,7 @@ class Split(AbstractSplit):
         if losses.shape[1] == 1:
             # Sorted by loss; equal rows keep their order, and rows without losses come last.
             order = state.loss_order[0]
+            rank = count_before(order, evaluated)
         else:
             self.ties.check(losses.shape[1])
             rank = non_domination_rank(losses, evaluated)
@@ -161,7 +162,7 @@ class Split(AbstractSplit):
         if losses.shape[1] > 1:
             # All rows of a front have the place of its first row.
             rank = jnp.searchsorted(jnp.sort(jnp.where(objective, rank, ABSENT)), rank).astype(jnp.int32)
-        else:
+        elif counts_feasible:
             rank = count_before(order, objective)
 
         usable, only = state.usable[:, None], state.constraint_only[:, None]
