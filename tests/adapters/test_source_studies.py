@@ -136,7 +136,9 @@ def test_what_is_sampled_by_itself_has_the_options_of_the_preset():
     )
     preset = adjusted(px.meta_learn_tpe, task_weights=px.meta.Stacking(), top=0.7, n_candidates=3)
     settings = TPESampler(preset=preset, source_studies=[log], n_ei_candidates=9)._settings
-    wanted = adjusted(px.tpe, n_startup=0, top=0.7, n_candidates=9, share_power=1.0)(log.space)
+    wanted = adjusted(px.tpe, n_startup=0, top=0.7, n_candidates=9, share_power=1.0, infeasible="better")(
+        log.space
+    )
     assert settings.sampler(log.space, 1, 0) == wanted
 
 
@@ -147,8 +149,9 @@ def test_presets_beside_sources():
     )
     for preset in (px.tpe, px.optuna_tpe):
         own = TPESampler(preset=preset, source_studies=[log])._settings
-        # Here `tpe` has the score of `meta_learn_tpe`; they differ under constraints.
-        plain = TPESampler(preset=preset)._settings
+        # Here `tpe` has the split and the score of `meta_learn_tpe`; they differ under constraints.
+        split = {"split": px.Split(infeasible="better")} if preset is px.tpe else {}
+        plain = TPESampler(preset=partial(preset, **split))._settings
         for m, c in ((1, 0), (1, 1), (2, 1)):
             wanted = plain.sampler(log.space, m, c)
             wanted = replace(wanted, acquisition=px.acquisition.Relative())

@@ -407,7 +407,10 @@ SPACES = {
     "step 0": (lambda: px.Int(0, 10, step=0), "step must be positive"),
     "low above high": (lambda: px.Float(1, 0), "low must not exceed high"),
     "NaN bound": (lambda: px.Float(0, math.nan), "high must be finite"),
-    "infinite bound": (lambda: px.Float(-math.inf, 0), "low must be finite"),
+    "infinite bound of a stepped number": (
+        lambda: px.Float(-math.inf, 0, step=1),
+        "steps and circles need bounds",
+    ),
     "width that overflows": (lambda: px.Float(-1.7e308, 1.7e308), "overflows"),
     "integers past 2**53": (lambda: px.Int(0, 2**62), "2\\*\\*53"),
     "integer bound 0.5": (lambda: px.Int(0.5, 3), "whole number"),

@@ -28,7 +28,7 @@ def test_all_but_the_start_are_those_of_tpe(m, c, options):
     """Catches a default that is written twice and differs; the paper's are those of `mo_tpe`."""
     space, source = px.Space({"k": SPACE["k"]}), log(0, m, c)
     sampler = adjusted(px.meta_learn_tpe, **options)(space, [source], m, c)
-    own = {"n_startup": 7 if c else 5, "share_power": 1.0} | options
+    own = {"n_startup": 7 if c else 5, "share_power": 1.0, "infeasible": "better"} | options
     assert sampler.start.n_startup == own["n_startup"]
     assert replace(sampler, start=RandomStart(own["n_startup"])) == adjusted(px.tpe, **own)(space, m, c)
     own = {"n_samples": 50, "start": RandomStart()}

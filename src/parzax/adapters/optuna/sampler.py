@@ -20,7 +20,6 @@ from optuna.samplers._base import _process_constraints_after_trial
 from optuna.trial import FrozenTrial, TrialState
 
 from parzax import _checks
-from parzax.acquisition import Relative
 from parzax.adapters.optuna import plan as plans
 from parzax.adapters.optuna.history import GIVEN_KEY, LEARNED, History
 from parzax.adapters.optuna.plan import Parameter, inferred
@@ -31,7 +30,7 @@ from parzax.lens.logs.sources import check_log
 from parzax.lens.run.session import Session, prepare
 from parzax.meta import MixedSmoothing
 from parzax.meta.sources import best_of, source_rows
-from parzax.samplers import RandomStart, Sampler, tpe
+from parzax.samplers import RandomStart, Sampler, meta_learn_tpe, tpe
 from parzax.samplers.meta_learning import first_suggestions
 from parzax.space import Float, Numeric, Space
 
@@ -69,8 +68,9 @@ class Settings:
         if takes_sources and sources is None:
             remedy = "give some, or use another preset, such as parzax.tpe"
             raise TypeError(f"preset compares source studies, but there are no source_studies; {remedy}.")
-        if sources is not None and function is tpe:  # beside sources `tpe` has the score of `meta_learn_tpe`
-            given.setdefault("acquisition", Relative())
+        if sources is not None and function is tpe:  # beside sources as `meta_learn_tpe` under constraints
+            beside = signature(meta_learn_tpe).parameters
+            given = {part: beside[part].default for part in ("split", "acquisition")} | given
         if takes_sources and "start" in parameters:
             given["start"] = RandomStart(0)  # the Optuna sampler itself chooses the first trials
         arguments = {name: p.default for name, p in parameters.items()} | given
