@@ -60,7 +60,7 @@ def exact(x: Any, scale: float, width: float) -> tuple[float, float, float]:
         return float(mpmath.log(density)), float(slope / density), float(mpmath.log(mass))
 
 
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("dtype", [pytest.param(np.float32, marks=pytest.mark.slow), np.float64])
 def test_wrapped_normals_are_mpmaths(dtype):
     """Images of a normal for small scales, a Fourier series for large ones; and their derivatives."""
     at = np.array([0.0, 0.17, 0.4999, 0.5, -0.5, 0.9, -1.0]).astype(dtype)
@@ -102,6 +102,7 @@ RULES = [
 
 
 @pytest.mark.parametrize("rule", RULES, ids=lambda rule: type(rule).__name__)
+@pytest.mark.some(2)
 def test_densities_turn_with_their_rows(rule, rows):
     with jax.enable_x64(True):
         pe, at = px.ParzenEstimator.fit(SPACE, rows, bandwidth=rule), rows[::2]

@@ -94,6 +94,7 @@ def test_parts_in_any_order():
     assert (shards[0].merge(*shards[1:]).status == ALONE.status).all()
 
 
+@pytest.mark.slow
 def test_blocks_on_a_device():
     """The same counts from JAX arrays, under jit and vmap; traced rows outside the space set a status."""
     with jax.enable_x64(True):

@@ -67,6 +67,7 @@ def test_several_scans():
     np.testing.assert_allclose(trace.x, by_hand(700, 7)[:, :-1], rtol=1e-5)
 
 
+@pytest.mark.slow
 def test_many_runs():
     """Each run of many is that of its key."""
     keys = jax.random.split(KEY, 3)

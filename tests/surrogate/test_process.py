@@ -244,7 +244,7 @@ def test_jax_arrays_give_jax_arrays_and_the_same_numbers():
 
 
 def test_a_batch_of_a_hundred_logs_in_one_call():
-    logs = [log(seed=seed) for seed in range(100)]
+    logs = [log(12, seed=seed) for seed in range(100)]
     x, losses = (jnp.asarray(np.stack(a), jnp.float32) for a in zip(*logs, strict=True))
     batch = jax.jit(jax.vmap(lambda x, losses: GP.fit(SPACE, x, losses)))(x, losses)
     assert jnp.isfinite(batch.quality).all()
