@@ -10,20 +10,10 @@ import parzax as px
 from parzax.density import restriction
 from parzax.status import Status
 
+from .spaces import SPACE
+
 pytestmark = pytest.mark.usefixtures("double")
 N_POINTS = 32
-SPACE = px.Space(
-    {
-        "c": px.Categorical(["a", "b", "d"]),
-        "k": px.Int(1, 12, when=px.In("c", ["a", "b"])),
-        "x": (
-            px.Float(1e-3, 1, log=True, when=px.Between("k", 3, 9)),
-            px.Float(2, 7, when=px.In("c", ["d"])),
-        ),
-        "y": px.Float(0, 1),
-        "z": px.Int(0, 3, when=px.Between("y", high=0.3)),
-    }
-)
 
 
 @pytest.fixture(scope="module")

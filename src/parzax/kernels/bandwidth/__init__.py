@@ -17,7 +17,7 @@ from parzax.kernels.bandwidth.leave_one_out import (
 )
 from parzax.kernels.bandwidth.neighbours import Hyperopt as Hyperopt
 from parzax.kernels.bandwidth.neighbours import Neighbours as Neighbours
+from parzax.kernels.bandwidth.normal_reference import NormalReference as NormalReference
 from parzax.kernels.bandwidth.rule import AbstractBandwidth as AbstractBandwidth
-from parzax.kernels.bandwidth.scott import NormalReference as NormalReference
 from parzax.kernels.bandwidth.scott import Scott as Scott
 from parzax.kernels.bandwidth.scott import scott_on_grid as scott_on_grid
