@@ -97,7 +97,7 @@ def figure_writer(result: Any, kind: str | None = None, log: Any = None) -> Writ
 
 def _draw_rows(draw: Callable[..., Any], log: tuple[Any, int | str] | None) -> Any:
     if log is None:
-        raise ValueError("--plot-kind: the rows of this log were only counted; --resamples 100 reads them, to draw them.")
+        raise ValueError("--plot-kind: the rows of this log were only counted; --resamples 100 reads them.")
     return draw(log[0], objective=log[1])
 
 
