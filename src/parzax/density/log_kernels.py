@@ -24,7 +24,6 @@ from jaxtyping import Array, Bool, Float, Int
 from parzax._numerics.lattice import LatticeMasses
 from parzax._numerics.logsumexp import relative_to_last
 from parzax.density.basis import Basis, Regimes
-from parzax.density.user_prior import UserPrior
 from parzax.kernels import AbstractKernel, AbstractProductKernel
 from parzax.space import Points
 
@@ -49,7 +48,6 @@ def log_kernels(
     basis: Basis,
     rows: Points,
     scale: Float[Array, "n d"],
-    priors: tuple[UserPrior, ...],
     tables: Tables,
     coefficients: Float[Array, "f n"] | None = None,
     anchored: bool = False,
@@ -61,7 +59,8 @@ def log_kernels(
     ``tables`` are those of `tables_of`; ``coefficients`` are those of an earlier call, if they were kept.
     With ``anchored``, and unless the function works pair by pair, the logs are `relative_to_last`.
     """
-    linear, pairwise = [_user_prior(prior, rows, basis.n_slots) for prior in priors], []
+    linear: list[Linear] = []
+    pairwise: list[LogKernels] = []
     for part, table in zip(basis.parts, tables, strict=True):
         kernels = kernels_of(part, rows, scale)
         if part.cells is not None:
@@ -253,17 +252,6 @@ def _sum_of(
         return total + jnp.where(here[:, None], term(regime, x), 0), None
 
     return jax.lax.scan(add, zero, (regimes, x, here))[0]
-
-
-def _user_prior(prior: UserPrior, rows: Points, n_slots: int) -> Linear:
-    """log prior - log wide kernel, for the rows that are not in the regime of a user's prior."""
-
-    def features(at: Points) -> Float[Array, "j 1"]:
-        unit, index = at.unit[:, prior.parameter], at.index[:, prior.parameter]
-        ratio = finite(prior.log_prob(unit, index) - prior.log_wide(unit, index), n_slots)
-        return jnp.where(prior.here(at), ratio, 0)[:, None]
-
-    return features, (~prior.here(rows))[None].astype(rows.unit.dtype)
 
 
 def finite(x: Float[Array, "*n"], n_slots: int) -> Float[Array, "*n"]:

@@ -155,20 +155,13 @@ def _select_columns(mixture: Mixture, columns: Mapping[int, Iterable[int]]) -> M
     """The mixture over some parameters: ``columns`` maps their indices to the indices of kept domains."""
     which = np.array(list(columns))
     rows = jax.tree.map(lambda a: a[:, which], mixture.rows)
-    kept = [(j, new, old) for j, domains in enumerate(columns.values()) for new, old in enumerate(domains)]
     regime = jnp.full_like(rows.regime, INACTIVE)
-    for j, new, old in kept:
-        regime = regime.at[:, j].set(jnp.where(rows.regime[:, j] == old, new, regime[:, j]))
-    by_regime = {(prior.parameter, prior.regime): prior for prior in mixture.priors}
-    priors = [
-        replace(by_regime[which[j], old], slot=slot, parameter=j, regime=new)
-        for slot, (j, new, old) in enumerate(kept)
-        if (which[j], old) in by_regime
-    ]
+    for j, domains in enumerate(columns.values()):
+        for new, old in enumerate(domains):
+            regime = regime.at[:, j].set(jnp.where(rows.regime[:, j] == old, new, regime[:, j]))
     rows = replace(rows, regime=regime)
     scale, wide = mixture.scale[:, which], jax.tree.map(lambda a: a[which], mixture.wide)
-    changed = {"rows": rows, "scale": scale, "wide": wide, "priors": tuple(priors)}
-    return replace(mixture, **changed, tables=None, coefficients=None)
+    return replace(mixture, rows=rows, scale=scale, wide=wide, tables=None, coefficients=None)
 
 
 def with_ancestors(space: Space, names: Iterable[str]) -> tuple[str, ...]:
