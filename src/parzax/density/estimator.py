@@ -11,7 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
-from parzax import _checks, _html
+from parzax import _checks
 from parzax._compile import compiled
 from parzax._numerics import weighted_logsumexp
 from parzax._words import plural
@@ -24,7 +24,7 @@ from parzax.kernels import AbstractKernel
 from parzax.kernels.bandwidth import AbstractBandwidth, Scott
 from parzax.kernels.bandwidth.categorical import as_categorical_bandwidth
 from parzax.space import Categorical, Points, Space
-from parzax.status import Status, describe
+from parzax.status import Status
 
 Measure = Literal["native", "unit"]
 _prepared = compiled(Mixture.prepared)
@@ -341,15 +341,11 @@ class ParzenEstimator:
         self._check()
         return ascent.mode(self.arrays(), self.mixture)[0]
 
-    def sample(
-        self, key: jax.Array, shape: tuple[int, ...] | int = (), *, joint: bool = True
-    ) -> Float[Array, "... d"]:
+    def sample(self, key: jax.Array, shape: tuple[int, ...] | int = ()) -> Float[Array, "... d"]:
         """Draw configurations, shape + (d,), in native units, NaN where inactive, categories as codes.
 
         Sampling is ancestral: it draws a component by weight, then each parameter given its parents, so
-        all conditions hold. ``joint=False`` draws a new component for each parameter, which makes parameters
-        independent given their regimes. The result is then no sample of this density: it is how the papers'
-        TPE draws candidates.
+        all conditions hold.
         """
         _checks.check_key(key)
         self._check()
@@ -358,8 +354,7 @@ class ParzenEstimator:
             raise ValueError(f"shape must consist of integers of at least 0, got {shape!r}.")
         self.space.check_dtype(self.scale.dtype, native=True)
         basis = self.arrays(key)
-        mixture = replace(self.mixture, joint=_checks.flag("joint", joint))
-        drawn = rows.draws(basis, mixture, key, math.prod(shape))
+        drawn = rows.draws(basis, self.mixture, key, math.prod(shape))
         return drawn.reshape(*shape, len(self.space))
 
     def __repr__(self) -> str:
@@ -367,17 +362,6 @@ class ParzenEstimator:
         *batch, n, _ = getattr(getattr(self.mixture, "scale", None), "shape", (0, 0))
         of = f"{' x '.join(map(str, batch))} estimators, " if batch else ""
         return f"ParzenEstimator({of}{', '.join(self.space.names)}; room for {plural(n, 'row')})"
-
-    def _repr_html_(self) -> str:
-        rows = [("parameter", "domains", "bandwidths on the axis")]
-        is_single = not _checks.is_traced(self) and self.scale.ndim == 2
-        for j, (name, domains) in enumerate(zip(self.space.names, self.space.domains, strict=True)):
-            active = is_single and (self.weight > 0) & (self.mixture.rows.regime[:, j] >= 0)
-            scales = np.unique(self.scale[:, j][active]) if is_single else np.zeros(0)
-            ends = "-".join(f"{scale:.3g}" for scale in scales[[0, -1][: len(scales)]])
-            rows.append((name, "; ".join(map(repr, domains)), ends))
-        notes = describe(np.asarray(self.status)) if is_single else ()
-        return _html.table(repr(self), rows, left=(0, 1), notes=notes)
 
     def _log_masses(
         self, event: Mapping[str, events.Wanted]
