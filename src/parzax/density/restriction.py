@@ -23,14 +23,13 @@ from parzax.space import (
     Domain,
     Frame,
     Given,
-    In,
     Points,
     Space,
     choice_key,
     holds,
 )
 from parzax.space.checks import check_regimes
-from parzax.space.conditions import common_intervals
+from parzax.space.conditions import among, common_intervals
 from parzax.status import Status
 
 # Largest log of a factor of a kernel of weight 0, as a fraction of the log of the largest float.
@@ -287,15 +286,10 @@ def _narrowed(
     """Conditions without values that no domain ``left`` of a parent has; None if they cannot hold."""
     by_parent: dict[str, list[Any]] = {}
     for condition in (c for c in conditions if c != Given()):
-        domains = left[condition.parent].values()
-        if isinstance(condition, In):
-            values = [v for v in condition.values if any(d.key(v) is not None for d in domains)]
-            if not values:
-                return None
-            condition = In(condition.parent, values)
-        by_parent.setdefault(condition.parent, []).append(condition)
+        by_parent.setdefault(condition.parent, []).append(among(condition, left[condition.parent].values()))
     for parent, together in by_parent.items():
-        if not any(common_intervals([c.intervals(d) for c in together]) for d in left[parent].values()):
+        domains = left[parent].values()
+        if None in together or not any(common_intervals([c.intervals(d) for c in together]) for d in domains):
             return None
     given = tuple(c for c in conditions if c == Given())
     return given + tuple(c for together in by_parent.values() for c in together)
