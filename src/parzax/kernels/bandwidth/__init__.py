@@ -11,9 +11,6 @@ from parzax.kernels.bandwidth.categorical import FixedTop as FixedTop
 from parzax.kernels.bandwidth.categorical import OptunaTop as OptunaTop
 from parzax.kernels.bandwidth.constant import Constant as Constant
 from parzax.kernels.bandwidth.leave_one_out import LeaveOneOut as LeaveOneOut
-from parzax.kernels.bandwidth.leave_one_out import (
-    leave_one_out_log_likelihood as leave_one_out_log_likelihood,
-)
 from parzax.kernels.bandwidth.neighbours import Neighbours as Neighbours
 from parzax.kernels.bandwidth.normal_reference import NormalReference as NormalReference
 from parzax.kernels.bandwidth.rule import AbstractBandwidth as AbstractBandwidth

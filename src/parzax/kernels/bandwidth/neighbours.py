@@ -5,7 +5,7 @@ from typing import final
 
 import equinox as eqx
 import jax.numpy as jnp
-from jaxtyping import Array, Bool, Float, Int
+from jaxtyping import Array, Float, Int
 
 from parzax._numerics.arrays import largest_before
 from parzax.kernels.bandwidth.rule import AbstractClipped
@@ -43,34 +43,20 @@ class Neighbours(AbstractClipped):
     consider_endpoints: bool = eqx.field(static=True, default=False)
 
     def scales(self, position, frequency, prior_position, n_parameters, n_values, order):
-        distance = neighbour_distance(position, frequency > 0, self.consider_endpoints, order)
-        return self.clipped(distance, self.lower(frequency.sum(), prior_position, n_values))
-
-
-def neighbour_distance(
-    position: Float[Array, " n"],
-    present: Bool[Array, " n"],
-    endpoints: bool,
-    order: Int[Array, " n"] | None,
-) -> Float[Array, " n"]:
-    """Distance of each row to the farther of its two neighbours in sorted order.
-
-    With ``endpoints`` the outermost rows have 0 and 1 as neighbours; a single row always has both. Equal
-    rows keep their order. Absent rows get finite distances without meaning. `AbstractBandwidth` explains
-    ``order``.
-    """
-    key = jnp.where(present, position, jnp.inf)
-    order = _order_of(key) if order is None else order
-    key = key.at[order].get(mode="promise_in_bounds")
-    here = key < jnp.inf
-    before = largest_before(jnp.where(here, key, -jnp.inf))
-    after = -largest_before(-key[::-1])[::-1]
-    # An infinite neighbour is missing: the end of the range replaces it, or it is ignored.
-    to_ends = endpoints | (present.sum() <= 1)
-    below = jnp.where(jnp.isfinite(before), key - before, jnp.where(to_ends, key, 0))
-    above = jnp.where(jnp.isfinite(after), after - key, jnp.where(to_ends, 1 - key, 0))
-    distance = jnp.where(here, jnp.maximum(below, above), 1)
-    return jnp.zeros_like(distance).at[order].set(distance, unique_indices=True, mode="promise_in_bounds")
+        key = jnp.where(frequency > 0, position, jnp.inf)
+        order = _order_of(key) if order is None else order
+        key = key.at[order].get(mode="promise_in_bounds")
+        here = key < jnp.inf
+        before = largest_before(jnp.where(here, key, -jnp.inf))
+        after = -largest_before(-key[::-1])[::-1]
+        # An infinite neighbour is missing: the end of the range replaces it, or it is ignored.
+        to_ends = self.consider_endpoints | (here.sum() <= 1)
+        below = jnp.where(jnp.isfinite(before), key - before, jnp.where(to_ends, key, 0))
+        above = jnp.where(jnp.isfinite(after), after - key, jnp.where(to_ends, 1 - key, 0))
+        # Absent rows get a finite scale without meaning.
+        distance = jnp.where(here, jnp.maximum(below, above), 1)
+        scales = self.clipped(distance, self.lower(frequency.sum(), prior_position, n_values))
+        return jnp.zeros_like(scales).at[order].set(scales, unique_indices=True, mode="promise_in_bounds")
 
 
 def _order_of(x: Float[Array, " n"]) -> Int[Array, " n"]:

@@ -49,10 +49,10 @@ class Scott(AbstractOneScale):
         observed = frequency.sum()
         size = divisor(observed + int(prior_position is not None))
         lower = self.lower(observed, prior_position, n_values)
-        interquartile = interquartile_range(position, frequency, prior_position, order)
+        first, third = quartiles(position, frequency, prior_position, order)
         if prior_position is not None:
             position, frequency = jnp.append(position, prior_position), jnp.append(frequency, 1)
-        width = scott_scale(interquartile, deviation(position, frequency), size)
+        width = scott_scale(third - first, deviation(position, frequency), size)
         return self.clipped(width, lower)
 
 
@@ -65,17 +65,6 @@ def deviation(position: Float[Array, " n"], frequency: Float[Array, " n"]) -> Sc
     variance = squares / jnp.where(size > 1, size - 1, 1)
     # sqrt has an infinite gradient at 0.
     return jnp.where(variance > 0, jnp.sqrt(jnp.where(variance > 0, variance, 1)), 0)
-
-
-def interquartile_range(
-    position: Float[Array, " n"],
-    frequency: Float[Array, " n"],
-    also: Scalar | None = None,
-    order: Int[Array, " n"] | None = None,
-) -> Scalar:
-    """Q(3/4) - Q(1/4), see `quartiles`."""
-    low, high = quartiles(position, frequency, also, order)
-    return high - low
 
 
 def quartiles(
