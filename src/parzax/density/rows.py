@@ -82,7 +82,7 @@ def refuse_invalid(
     given = [np.asarray(values) for values in (weight, mixture_weight) if values is not None]
     _check_range(given, x.dtype if isinstance(x, jax.Array) else x.unit.dtype)
     if isinstance(x, jax.Array):
-        valid, present = np.asarray(frame.encode(x).valid), True if weight is None else np.asarray(weight) > 0
+        valid, present = np.asarray(jax.jit(frame.encode)(x).valid), True if weight is None else np.asarray(weight) > 0
         refuse_rows("x", space, x, valid | ~np.broadcast_to(present, len(x))[:, None])
 
 
