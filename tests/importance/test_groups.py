@@ -49,7 +49,7 @@ def test_groups_are_numbered_by_their_usable_rows() -> None:
     assert numbered(groups, jnp.zeros(5, bool))[1] == 0
 
 
-@pytest.mark.parametrize("method", ["half-sampling", "bootstrap"])
+@pytest.mark.parametrize("method", ["half-sampling", pytest.param("bootstrap", marks=pytest.mark.slow)])
 def test_samples_of_groups_are_those_of_single_rows_repeated(method: str) -> None:
     """Five rows of each configuration give the counts of one row, for the same draws."""
     keys = jax.random.split(KEY, 7)

@@ -146,7 +146,9 @@ def test_each_member_takes_the_best_of_its_own():
 
     @jax.jit
     def choose(at, mask):
-        return best_of_candidates(basis, lambda at: at.unit[:, 0], at, None, n, lambda _: mask, by_member=True)
+        return best_of_candidates(
+            basis, lambda at: at.unit[:, 0], at, None, n, lambda _: mask, by_member=True
+        )
 
     for mask in (seen, np.arange(20) == x.argmax()):
         best = choose(at, mask)
