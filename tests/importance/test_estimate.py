@@ -261,7 +261,7 @@ def test_no_rows_and_one(n, double):
     assert np.isfinite(found.variance).all()
 
 
-@pytest.mark.parametrize("name", ["default", "optuna"])
+@pytest.mark.parametrize("name", ["default", pytest.param("optuna", marks=pytest.mark.slow)])
 def test_a_chain_of_array_functions(name, double):
     """Counts, divergence, variance, shares: `cond_ped_anova`; densities of the papers give Optuna's alone."""
     how, space = OPTUNA if name == "optuna" else {}, px.Space({"x": px.Float(0, 1), "y": px.Float(0, 1)})

@@ -223,7 +223,7 @@ def test_unusual_losses_give_finite_numbers(losses):
     assert np.isfinite(posterior.draws(jax.random.key(0), log(30)[0], 4)).all()
 
 
-@pytest.mark.parametrize("n", [0, 1])
+@pytest.mark.parametrize("n", [0, pytest.param(1, marks=pytest.mark.slow)])
 def test_no_rows_and_one_row(n):
     x, losses = log(n)
     at, _ = log(5)
