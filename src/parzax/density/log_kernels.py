@@ -213,8 +213,8 @@ def _on_lattice(part: Regimes, kernels: Any, present: Bool[Array, "k n"]) -> Log
 
     def term(regime: Any, number: Float[Array, " j"]) -> Float[Array, "j n"]:
         lattice, centre, log_inside, present = regime
-        exponent, factor = jax.vmap(lattice.at)(jnp.abs(number[:, None] - centre[None]))
-        return jnp.where(present[None], exponent - log_inside[None] + jnp.log(factor), 0)
+        logs = jax.vmap(lattice.log_mass)(jnp.abs(number[:, None] - centre[None]))
+        return jnp.where(present[None], logs - log_inside[None], 0)
 
     return lambda at: _sum_of(term, regimes, part.columns(at.index).astype(dtype), part.here(at), kernels)
 

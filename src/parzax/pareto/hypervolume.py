@@ -1,6 +1,5 @@
 """Hypervolume: exact for one to three objectives, and on the host for any number of them."""
 
-import math
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -14,9 +13,7 @@ from parzax._numerics import ordered_key
 from parzax.pareto.order import Losses, Mask, Reference, checked_rows, loop, running_max
 
 
-def hypervolume(
-    losses: Losses, reference: Reference, mask: Mask = None, *, log: bool = False
-) -> Float[Any, ""]:
+def hypervolume(losses: Losses, reference: Reference, mask: Mask = None) -> Float[Any, ""]:
     """Volume that the rows dominate, up to the reference point (Zitzler and Thiele 1998).
 
     Each row spans a box from itself to the reference; the result is the volume of the union of the boxes.
@@ -31,7 +28,6 @@ def hypervolume(
         reference: (m,) the worst corner.
         mask: (n,) mask of the rows that exist, or their weights (a positive weight means present); all by
             default.
-        log: whether to return the natural logarithm, which has no limit of range; -inf without boxes.
 
     Returns:
         The volume, in units of the losses. Duplicates and dominated rows change nothing. A row with a NaN, or
@@ -42,10 +38,8 @@ def hypervolume(
     >>> import jax.numpy as jnp
     >>> hypervolume(jnp.array([[1.0, 2.0], [2.0, 1.0]]), jnp.array([3.0, 3.0])).item()
     3.0
-    >>> bool(hypervolume(jnp.full((1, 3), -1e30), jnp.zeros(3), log=True) > 207)
-    True
     """
-    return _volume(*checked_arguments(losses, reference, mask), log=log)
+    return _volume(*checked_arguments(losses, reference, mask))
 
 
 def checked_arguments(losses: Any, reference: Any, mask: Any) -> tuple[Any, Any, Any]:
@@ -63,15 +57,10 @@ def checked_arguments(losses: Any, reference: Any, mask: Any) -> tuple[Any, Any,
     return rows.astype(dtype), reference.astype(dtype), present
 
 
-@jit_or_host("log")
-def _volume(losses, reference, present, *, log):
+@jit_or_host()
+def _volume(losses, reference, present):
     xp, box = losses.__array_namespace__(), boxes(losses, reference, present)
-    value = union(box.width)
-    if log:
-        shift = box.exponent.astype(value.dtype) * math.log(2)
-        value = xp.where(value > 0, xp.log(xp.where(value > 0, value, 1)) + shift, -xp.inf)
-    else:
-        value = xp.ldexp(value, box.exponent)
+    value = xp.ldexp(union(box.width), box.exponent)
     return xp.where(xp.any(xp.isnan(reference)), xp.nan, xp.where(xp.any(box.endless), xp.inf, value))
 
 
