@@ -11,9 +11,7 @@ import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from parzax import _checks
-from parzax._html import table
 from parzax._mesh import jit_on_meshes, jit_or_host
-from parzax._words import plural
 from parzax.space.choice import Choice
 from parzax.space.conditions import Between, Condition, In, Recorded, choice_key, common_intervals
 from parzax.space.domains import Categorical, Domain
@@ -145,12 +143,6 @@ class Space:
     def rule_texts(self) -> list[str]:
         """The rules of `valid` as texts; a function by its name."""
         return [getattr(rule, "__name__", repr(rule)) for rule in self.valid]
-
-    def _repr_html_(self) -> str:
-        rows = [["parameter", "domain"]]
-        rows += [[self.names[slot.parameter], repr(slot.domain)] for slot in self.slots]
-        rows += [["valid", rule] for rule in self.rule_texts()]
-        return table(f"Space of {plural(len(self), 'parameter')}", rows, left=(0, 1))
 
     def index(self, name: str) -> int:
         """Column of parameter ``name``."""
