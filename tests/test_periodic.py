@@ -209,7 +209,7 @@ def test_cells_are_equal_arcs():
         )
 
 
-@pytest.mark.parametrize("n", [1, 6])
+@pytest.mark.parametrize("n", [pytest.param(1, marks=pytest.mark.slow), 6])
 def test_suggestions_turn_with_the_state(n, rows):
     """Candidates come from the rows: the prior, which is uniform, draws the same values on every circle."""
     with jax.enable_x64(True):
