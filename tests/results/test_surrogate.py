@@ -6,6 +6,7 @@ import re
 from dataclasses import replace
 
 import jax
+import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 from conftest import COARSE, QUICK
@@ -40,7 +41,7 @@ def uniform(n, seed):
 def log(x, losses=None, **options):
     """Rows with these losses; by default those of an accuracy, which is maximised."""
     if losses is None:
-        losses, options = 90 - loss_of(x), {"directions": "maximize"} | options
+        return px.Observations.from_arrays(SPACE, x, 90 - loss_of(x), "maximize", **options)
     return px.Observations.from_arrays(SPACE, x, losses, **options)
 
 
@@ -286,3 +287,18 @@ def test_the_page_of_an_answer(answer, rows_alone, tmp_path):
     assert len(curves) == len(answer.effects)
     assert all(0 <= float(y) <= 60 for curve in curves for y in re.findall(r"[ML][0-9.]+ ([0-9.]+)", curve))
     assert "effects" not in Texts(page(tmp_path, rows_alone)).ids
+
+
+def test_the_picture_of_effects(answer):
+    """A panel for each domain, the most worth first; catches the curve of another parameter."""
+    ax = px.plotting.effects(answer, parameters=["rate", "idle"])
+    effects = {f"{effect.parameter} {effect.regime}": effect for effect in answer.effects}
+    panels = ax.figure.axes
+    assert [panel.get_label() for panel in panels] == ["rate 0", "idle 0"]
+    for panel in panels:
+        effect = effects[panel.get_label()]
+        np.testing.assert_allclose(panel.lines[0].get_ydata(), effect.mean)
+        np.testing.assert_allclose(panel.lines[0].get_xdata(), effect.values)
+        assert panel.get_title() == effect.worth_text
+    assert ax.get_xscale() == "log"
+    plt.close("all")
