@@ -227,11 +227,11 @@ class ParzenEstimator:
         return replace(self, mixture=widths.adapted(basis, self.mixture, sensitivity), smallest=None)
 
     def tuned(self) -> "ParzenEstimator":
-        """The same rows with all widths of numbers times one factor, from 1/8 to 8.
+        """The same rows with the widths of each parameter times a factor, from 1/8 to 8.
 
-        The factor has the highest leave-one-out likelihood of the rows under the joint density, to 2 %; so
-        the ratios of the widths are those of the rule. It takes 50 evaluations of n^2 kernels. Gradients
-        treat the factor as a constant.
+        An ascent raises the leave-one-out likelihood of the rows under the joint density, from the best
+        common factor. Categories have a factor too. It takes 55 evaluations of n^2 kernels, 40 of them with
+        slopes. Gradients treat the factors as constants.
         """
         self._check()
         return replace(self, mixture=widths.tuned(self.arrays(), self.mixture), smallest=None)
