@@ -204,8 +204,8 @@ The same for each column of the continuous tables alone, where KDEpy and fastKDE
 fastKDE can be zero between rows; they are raised to 1e-6 of its highest."""
 READING = """## Which rule to take
 
-* **The advised rule is `px.ParzenEstimator.fit(space, x).adapted().tuned()`.** It predicts new rows as well as
-  the best peer wherever the default does, and where the default does not. `tuned` has a factor for the width
+* **The advised rule is `px.ParzenEstimator.fit(space, x).adapted().tuned()`.** It predicts new rows as well
+  as the best peer wherever the default does, and where the default does not. `tuned` has a factor for the width
   of each parameter, and of each category, by the likelihood of the joint density, as `cv_ml` of statsmodels
   has. `adapted` has wider kernels where rows are sparse.
 * **Scott's rule, the default, is for densities that are fitted often**: it looks at one column at a time, and
