@@ -9,6 +9,7 @@ from jaxtyping import Array, Float
 
 from parzax._compile import compiled
 from parzax.density.basis import Basis
+from parzax.density.cut import CutRows
 from parzax.density.mixture import Mixture
 
 _N_STEPS = 80
@@ -53,7 +54,14 @@ def mode(basis: Basis, mixture: Mixture) -> tuple[Float[Array, " d"], Float[Arra
     Each row is a start. Its continuous coordinates move; its discrete values stay.
     """
     # Rows of a conditional or marginal density may be in regimes that its space does not have there.
-    rows = basis.frame.encode(basis.frame.decode(mixture.rows))
+    unit = mixture.rows.unit
+    if isinstance(mixture.rows, CutRows):
+        ends = mixture.rows.lower, mixture.rows.upper
+        middle = jnp.where(
+            ends[1] > ends[0], sum(jnp.clip(end, unit - 1, unit + 1) for end in ends) / 2, unit
+        )
+        unit = jnp.where((ends[0] < unit) & (unit < ends[1]), unit, middle)
+    rows = basis.frame.at(basis.frame.spread(unit))
     moves = basis.frame.on_continuum(rows)
 
     def log_prob(unit: Float[Array, "n d"]) -> Float[Array, " n"]:

@@ -13,7 +13,10 @@ from jaxtyping import Array, Bool, Float, Int
 from parzax import _checks
 from parzax._compile import compiled
 from parzax._numerics import to_device, weighted_logsumexp
+from parzax.density import events
 from parzax.density.basis import Basis, Families, basis_of, check_name, on_device
+from parzax.density.cut import CutRows
+from parzax.density.events import Combinations
 from parzax.density.log_kernels import finite, restored
 from parzax.density.mixture import Mixture
 from parzax.space import (
@@ -74,20 +77,60 @@ def conditional(
     part, kept, owners = given_rest(space, given, fixed_regimes(space, given, permitted is not None))
     if part is None:
         raise ValueError("values: no other parameter can be active; use log_prob for the given values.")
+    missing = _missing_parents(space, given, mixture)
+    pieces, of_name = events.pieces_of(space, missing, {}, dtype)
+    parents = events.combinations(space, of_name)
     row = [given.get(name, np.nan) for name in space.names]
     batch = np.broadcast_shapes(*map(np.shape, row))
     on_host = permitted is None and not any(isinstance(value, jax.Array) for value in row)
     xp, dtype_of_row = (np, np.dtype(np.float64)) if on_host else (jnp, dtype)
     columns = [xp.broadcast_to(xp.asarray(value, dtype_of_row), batch).ravel() for value in row]
-    x = xp.stack(columns, axis=-1)
+    x, is_given = xp.stack(columns, axis=-1), np.array([name in given for name in space.names])
     tests = ConditionTests.of(space, owners, dtype_of_row) if any(owners) else None
     frame = replace(space.frame(None if on_host else dtype), permitted=permitted)
+    if on_host and missing:
+        parents = _feasible(frame, parents, x, is_given)
+        if not _is_possible(frame.encode(parents.put_into(x)), parents, is_given).any(axis=1).all():
+            raise ValueError(f"values: no values of {', '.join(missing)} allow {dict(values)!r}.")
+    x = parents.put_into(x)
     at = to_device(_encoded(frame, tests, x), dtype) if on_host else (frame, tests, x)
     permitted = _permitted(space, permitted, part, kept)
     basis = replace(on_device(basis_of(space, dtype, families), fitted, x), pairwise=True)
     which = {space.index(name): domains for name, domains in kept.items()}
-    is_given = tuple(name in given for name in space.names)
-    return part, _conditioned(basis, mixture, status, permitted, at, is_given, which, bool(batch))
+    of_parents = pieces, parents
+    return part, _conditioned(
+        basis, mixture, status, permitted, at, of_parents, tuple(is_given.tolist()), which, bool(batch)
+    )
+
+
+def _missing_parents(space: Space, given: Mapping[str, Any], mixture: Mixture) -> list[str]:
+    """The parameters without values that given ones depend on; ValueError where no mixture is the answer."""
+    missing = [name for name in with_ancestors(space, given) if name not in given]
+    for name in missing:
+        if any(space.names[prior.parameter] == name for prior in mixture.priors):
+            raise ValueError(f"values: give {name} too; the masses of its prior= are not defined.")
+    loose = [name for name in given if any(one in missing for one in with_ancestors(space, [name]))]
+    for name in (name for name in space.names if name not in given):
+        parents = [parent for parent in space.parents(name) if parent in loose]
+        if parents and any(len(space[one]) > 1 for one in loose):
+            needed = ", ".join(missing)
+            raise ValueError(f"values: {name!r} depends on the domain of {parents[0]}; give {needed} too.")
+    return missing
+
+
+def _is_possible(at: Points, parents: Combinations, is_given: Bool[Any, " d"]) -> Bool[Any, "j c"]:
+    """Whether given values are in the domains that combinations of values of their parents select."""
+    return (at.valid | ~is_given[None]).all(axis=-1).reshape(-1, len(parents.x)) & parents.agree(at)
+
+
+def _feasible(
+    frame: Frame, parents: Combinations, x: Float[np.ndarray, "j d"], is_given: Bool[Any, " d"]
+) -> Combinations:
+    """The combinations for which the given parameters are active, or inactive, as given."""
+    at, x = frame.encode(parents.put_into(x)), parents.put_into(x)
+    as_given = (((at.regime == INACTIVE) == np.isnan(x)) | ~is_given[None]).all(axis=-1)
+    kept = (as_given.reshape(-1, len(parents.x)) & parents.agree(at)).any(axis=0)
+    return parents._replace(numbers=parents.numbers[kept], regimes=parents.regimes[kept], x=parents.x[kept])
 
 
 def _encoded(
@@ -105,23 +148,33 @@ def _conditioned(
     status: Int[Array, ""],
     earlier: Bool[Array, " s"] | None,
     at: Any,
+    of_parents: tuple[events.Pieces, Combinations],
     is_given: tuple[bool, ...],
     columns: Mapping[int, tuple[int, ...]],
     is_batch: bool,
 ) -> Any:
     """The mixtures over the parameters ``columns``, given the values of others at points, see `conditional`.
 
-    ``at`` has the results of `_encoded`, or its arguments; ``earlier`` are the slots of earlier values.
+    ``at`` has the results of `_encoded`, or its arguments; ``earlier`` are the slots of earlier values. The
+    points have j values in each of c combinations of pieces of parents that have no values.
     """
     at, permitted = at if len(at) == 2 else _encoded(*at)
-    if earlier is not None:
-        earlier = jnp.broadcast_to(earlier, (len(at), *earlier.shape))
-        permitted = earlier if permitted is None else permitted & earlier
+    given, (pieces, parents) = np.array(is_given), of_parents
+    is_possible = _is_possible(at, parents, given)
     # Only the factors of the given parameters enter the weights; outside a domain there is no density.
-    is_inside = (at.valid | ~np.array(is_given)[None]).all(axis=-1)
-    at = replace(at, regime=jnp.where(np.array(is_given)[None], at.regime, INACTIVE))
+    at = replace(at, regime=jnp.where(given[None], at.regime, INACTIVE))
     logs = mixture.log_kernels(basis, len(at))[0](at)
-    logs = finite(jnp.where(is_inside[:, None], logs, -jnp.inf), basis.n_slots)
+    logs = finite(jnp.where(is_possible.reshape(-1, 1), logs, -jnp.inf), basis.n_slots)
+    if parents.numbers.shape[1]:
+        masses = events.piece_masses(basis, mixture, pieces)[parents.numbers].sum(axis=1)
+        logs = (logs.reshape(-1, *masses.shape) + masses[None]).reshape(-1, masses.size)
+        logs = jnp.pad(logs, ((0, 0), (0, 1)))  # for a prior without weight
+        mixture = _cut(basis, mixture, pieces, parents)
+        if permitted is not None:
+            permitted = (permitted.reshape(*is_possible.shape, -1) & is_possible[..., None]).any(axis=1)
+    if earlier is not None:
+        earlier = jnp.broadcast_to(earlier, (len(logs), *earlier.shape))
+        permitted = earlier if permitted is None else permitted & earlier
 
     def rest(logs: Float[Array, " n1"], permitted: Any) -> Any:
         part, possible = reweighted(mixture, logs, basis.n_slots, columns)
@@ -130,6 +183,31 @@ def _conditioned(
     if is_batch:
         return jax.vmap(rest)(logs, permitted)
     return rest(*jax.tree.map(lambda a: a[0], (logs, permitted)))
+
+
+def _cut(basis: Basis, mixture: Mixture, pieces: events.Pieces, parents: Combinations) -> Mixture:
+    """The mixture with each kernel, and the prior, once in each combination of pieces of parents."""
+    rows, scale = mixture.kernels()
+    ends = jnp.zeros((2, *parents.x.shape), scale.dtype)
+    # Cells next to a piece stay outside of it, however their ends are rounded.
+    rounding = jnp.where(basis.frame.counted[pieces.slot], 4 * jnp.finfo(scale.dtype).eps, 0)
+    of_pieces = jnp.stack([pieces.lower + rounding, pieces.upper - rounding])[:, parents.numbers]
+    ends = ends.at[:, :, parents.columns].set(jnp.where(parents.numbers[None] > 0, of_pieces, 0))
+    repeated = jax.tree.map(lambda a: jnp.tile(a, (len(parents.x), 1)), (rows, scale))
+    lower, upper = jnp.repeat(ends, len(rows), axis=1)
+    old = repeated[0]
+    if isinstance(old, CutRows):
+        was_cut, is_cut = old.upper > old.lower, upper > lower
+        lower = jnp.where(
+            is_cut & was_cut, jnp.maximum(lower, old.lower), jnp.where(is_cut, lower, old.lower)
+        )
+        upper = jnp.where(
+            is_cut & was_cut, jnp.minimum(upper, old.upper), jnp.where(is_cut, upper, old.upper)
+        )
+    rows = CutRows(old.regime, old.unit, old.index, old.valid, lower, upper)
+    weight = jnp.tile(jnp.append(mixture.weight, mixture.prior_weight), len(parents.x))
+    none = jnp.zeros_like(mixture.prior_weight)
+    return replace(mixture, rows=rows, scale=repeated[1], weight=weight, prior_weight=none)
 
 
 def reweighted(
@@ -230,10 +308,8 @@ def fixed_regimes(space: Space, values: Mapping[str, Any], on_device: bool) -> d
     """
     checked: list[str] = []
     for name in (name for name in space.order if name in values):
-        parents = space.parents(name)
-        for parent in (parent for parent in parents if parent not in values):
-            raise ValueError(f"values: {name!r} is given, so {parent} must be too.")
-        if not isinstance(values[name], jax.Array) and all(parent in checked for parent in parents):
+        known = all(parent in checked for parent in space.parents(name))
+        if known and not isinstance(values[name], jax.Array):
             checked.append(name)
     if on_device or not checked:
         return {}
