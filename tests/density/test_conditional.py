@@ -235,7 +235,7 @@ REFUSED = {
     "an unknown choice in an array": ({"c": np.array(["a", "e"])}, "not one of its choices"),
     "a value outside in an array": ({"y": np.array([0.5, 1.5])}, "'y'.* is outside"),
     "a child of another regime in an array": ({"c": np.array([0, 2]), "k": 5}, "the parameter is inactive"),
-    "a child without its parent": ({"k": np.array([5, 6])}, "c must be too"),
+    "a value that no parent allows": ({"k": 99}, "no values of c allow {'k': 99}"),
 }
 
 

@@ -54,21 +54,15 @@ def mode(basis: Basis, mixture: Mixture) -> tuple[Float[Array, " d"], Float[Arra
     Each row is a start. Its continuous coordinates move; its discrete values stay.
     """
     # Rows of a conditional or marginal density may be in regimes that its space does not have there.
-    unit = mixture.rows.unit
-    if isinstance(mixture.rows, CutRows):
-        ends = mixture.rows.lower, mixture.rows.upper
-        middle = jnp.where(
-            ends[1] > ends[0], sum(jnp.clip(end, unit - 1, unit + 1) for end in ends) / 2, unit
-        )
-        unit = jnp.where((ends[0] < unit) & (unit < ends[1]), unit, middle)
-    rows = basis.frame.at(basis.frame.spread(unit))
+    within = mixture.rows.nearest if isinstance(mixture.rows, CutRows) else lambda unit: unit
+    rows = basis.frame.at(basis.frame.spread(within(mixture.rows.unit)))
     moves = basis.frame.on_continuum(rows)
 
     def log_prob(unit: Float[Array, "n d"]) -> Float[Array, " n"]:
         return mixture.log_prob(basis, replace(rows, unit=unit))
 
     def onto_axes(unit: Float[Array, "n d"]) -> Float[Array, "n d"]:
-        return jnp.where(moves, basis.onto_axes(rows, unit), rows.unit)
+        return jnp.where(moves, within(basis.onto_axes(rows, unit)), rows.unit)
 
     unit, value = ascended(log_prob, rows.unit, 0.1 * mixture.scale, _N_STEPS, onto_axes)
     value = jnp.where(mixture.weight > 0, value, -jnp.inf)

@@ -6,7 +6,7 @@ from typing import Any, Self
 import equinox as eqx
 import jax.numpy as jnp
 from jax.tree_util import register_dataclass
-from jaxtyping import Float
+from jaxtyping import Array, Float
 
 from parzax._numerics.interval import bisected
 from parzax.kernels import AbstractKernel
@@ -24,6 +24,11 @@ class CutRows(Points):
 
     lower: Float[Any, "n d"]
     upper: Float[Any, "n d"]
+
+    def nearest(self, unit: Float[Array, "n d"]) -> Float[Array, "n d"]:
+        """The nearest coordinates in the ranges; the upper ends are outside."""
+        inside = jnp.clip(unit, self.lower, jnp.nextafter(self.upper, self.lower))
+        return jnp.where(self.upper > self.lower, inside, unit)
 
 
 class CutKernel(eqx.Module):

@@ -52,11 +52,10 @@ class Pieces(NamedTuple):
 
 
 class Combinations(NamedTuple):
-    """Combinations of pieces of k parameters."""
+    """Combinations of pieces of some of the d parameters of a space."""
 
-    numbers: Int[Any, "c k"]  # numbers of the pieces
-    columns: Int[Any, " k"]  # of the parameters in the space
-    regimes: Int[Any, "c d"]  # of the parameters in each combination
+    number: Int[Any, "c d"]  # of the pieces; 0 for inactive and for other parameters
+    regime: Int[Any, "c d"]  # below -1 for other parameters
     x: Float[Any, "c d"]  # a value in each piece, NaN elsewhere
 
     def put_into(self, x: Float[Any, "j d"]) -> Float[Any, "jc d"]:
@@ -65,12 +64,11 @@ class Combinations(NamedTuple):
         inside = xp.asarray(self.x, dtype=x.dtype)[None]
         return xp.where(xp.isnan(inside), x[:, None], inside).reshape(-1, x.shape[1])
 
-    def agree(self, at: Points) -> Bool[Any, "j c"]:
-        """Whether the conditions allow the combinations, at j times c points with their values."""
-        same = (at.regime.reshape(-1, *self.x.shape) == self.regimes[None]) & at.valid.reshape(
-            -1, *self.x.shape
-        )
-        return same[..., self.columns].all(axis=-1)
+    def are_possible(self, at: Points, is_given: Any = False) -> Bool[Any, "j c"]:
+        """Whether the conditions allow points with the values of combinations, and given values are valid."""
+        regime, valid = (a.reshape(-1, *self.x.shape) for a in (at.regime, at.valid))
+        others = self.regime < INACTIVE
+        return ((others | (regime == self.regime)) & (valid | (others & ~np.asarray(is_given)))).all(axis=-1)
 
 
 def box_of(space: Space, values: Mapping[str, Any]) -> dict[str, Wanted]:
@@ -101,8 +99,7 @@ def log_masses(
     """
     pieces, of_name = pieces_of(space, space.names, event, mixture.scale.dtype)
     combined = [
-        _possible(space, basis.frame, combinations(space, {name: of_name[name] for name in each}))
-        for each in _components(space)
+        _possible(space, basis.frame, {name: of_name[name] for name in each}) for each in _components(space)
     ]
     return _summed(basis, mixture, pieces, combined)
 
@@ -213,22 +210,23 @@ def combinations(space: Space, pieces: Mapping[str, list[tuple[int, int, float]]
     """All combinations of pieces of parameters."""
     if math.prod(map(len, pieces.values())) > _MOST_COMBINATIONS:
         raise ValueError(f"values: {', '.join(pieces)} have too many combinations; estimate from draws.")
-    columns = [space.index(name) for name in pieces]
     listed = list(product(*pieces.values()))
-    combined = np.array(listed, np.float64).reshape(len(listed), len(columns), 3)
-    x = np.full((len(combined), len(space)), np.nan)
-    x[:, columns] = combined[..., 2]
-    numbers, regimes = combined[..., 0].astype(np.int32), np.full(x.shape, INACTIVE, np.int32)
-    regimes[:, columns] = combined[..., 1]
-    return Combinations(numbers, np.array(columns, int), regimes, x)
+    combined = np.full((3, len(listed), len(space)), np.array([0, INACTIVE - 1, np.nan])[:, None, None])
+    for j, name in enumerate(pieces):
+        combined[:, :, space.index(name)] = np.array([each[j] for each in listed]).T
+    return Combinations(*combined[:2].astype(np.int32), combined[2])
 
 
-def _possible(space: Space, frame: Frame, combined: Combinations) -> tuple[Int[Any, "c k"], Bool[Any, " c"]]:
+def _possible(
+    space: Space, frame: Frame, pieces: Mapping[str, list[tuple[int, int, float]]]
+) -> tuple[Int[Any, "c k"], Bool[Any, " c"]]:
     """Numbers of the pieces in each combination, and which combinations the conditions allow.
 
     The others are left out, unless given values decide on them.
     """
-    on_host, x = frame.permitted is None, combined.x
-    at = space.frame().encode(x) if on_host else frame.encode(jnp.asarray(x, jnp.result_type(float)))
-    possible = combined.agree(at)[0]
-    return (combined.numbers[possible], possible[possible]) if on_host else (combined.numbers, possible)
+    each, on_host = combinations(space, pieces), frame.permitted is None
+    at = (
+        space.frame().encode(each.x) if on_host else frame.encode(jnp.asarray(each.x, jnp.result_type(float)))
+    )
+    number, possible = each.number[:, [space.index(name) for name in pieces]], each.are_possible(at)[0]
+    return (number[possible], possible[possible]) if on_host else (number, possible)

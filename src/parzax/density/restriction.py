@@ -16,7 +16,6 @@ from parzax._numerics import to_device, weighted_logsumexp
 from parzax.density import events
 from parzax.density.basis import Basis, Families, basis_of, check_name, on_device
 from parzax.density.cut import CutRows
-from parzax.density.events import Combinations
 from parzax.density.log_kernels import finite, restored
 from parzax.density.mixture import Mixture
 from parzax.space import (
@@ -77,60 +76,45 @@ def conditional(
     part, kept, owners = given_rest(space, given, fixed_regimes(space, given, permitted is not None))
     if part is None:
         raise ValueError("values: no other parameter can be active; use log_prob for the given values.")
-    missing = _missing_parents(space, given, mixture)
-    pieces, of_name = events.pieces_of(space, missing, {}, dtype)
-    parents = events.combinations(space, of_name)
+    missing, of_parents = _missing_parents(space, given, mixture), None
     row = [given.get(name, np.nan) for name in space.names]
     batch = np.broadcast_shapes(*map(np.shape, row))
     on_host = permitted is None and not any(isinstance(value, jax.Array) for value in row)
     xp, dtype_of_row = (np, np.dtype(np.float64)) if on_host else (jnp, dtype)
     columns = [xp.broadcast_to(xp.asarray(value, dtype_of_row), batch).ravel() for value in row]
-    x, is_given = xp.stack(columns, axis=-1), np.array([name in given for name in space.names])
+    x, is_given = xp.stack(columns, axis=-1), tuple(name in given for name in space.names)
     tests = ConditionTests.of(space, owners, dtype_of_row) if any(owners) else None
     frame = replace(space.frame(None if on_host else dtype), permitted=permitted)
-    if on_host and missing:
-        parents = _feasible(frame, parents, x, is_given)
-        if not _is_possible(frame.encode(parents.put_into(x)), parents, is_given).any(axis=1).all():
-            raise ValueError(f"values: no values of {', '.join(missing)} allow {dict(values)!r}.")
-    x = parents.put_into(x)
+    if missing:
+        pieces, of_name = events.pieces_of(space, missing, {}, dtype)
+        parents = events.combinations(space, of_name)
+        if on_host:
+            possible = parents.are_possible(frame.encode(parents.put_into(x)), is_given)
+            if not possible.any(axis=1).all():
+                raise ValueError(f"values: no values of {', '.join(missing)} allow {dict(values)!r}.")
+            parents = jax.tree.map(lambda a: a[possible.any(axis=0)], parents)
+        x, of_parents = parents.put_into(x), (pieces, parents)
     at = to_device(_encoded(frame, tests, x), dtype) if on_host else (frame, tests, x)
     permitted = _permitted(space, permitted, part, kept)
     basis = replace(on_device(basis_of(space, dtype, families), fitted, x), pairwise=True)
     which = {space.index(name): domains for name, domains in kept.items()}
-    of_parents = pieces, parents
-    return part, _conditioned(
-        basis, mixture, status, permitted, at, of_parents, tuple(is_given.tolist()), which, bool(batch)
-    )
+    fixed = is_given, which, bool(batch)
+    return part, _conditioned(basis, mixture, status, permitted, at, of_parents, *fixed)
 
 
 def _missing_parents(space: Space, given: Mapping[str, Any], mixture: Mixture) -> list[str]:
     """The parameters without values that given ones depend on; ValueError where no mixture is the answer."""
     missing = [name for name in with_ancestors(space, given) if name not in given]
-    for name in missing:
-        if any(space.names[prior.parameter] == name for prior in mixture.priors):
-            raise ValueError(f"values: give {name} too; the masses of its prior= are not defined.")
-    loose = [name for name in given if any(one in missing for one in with_ancestors(space, [name]))]
-    for name in (name for name in space.names if name not in given):
-        parents = [parent for parent in space.parents(name) if parent in loose]
-        if parents and any(len(space[one]) > 1 for one in loose):
-            needed = ", ".join(missing)
-            raise ValueError(f"values: {name!r} depends on the domain of {parents[0]}; give {needed} too.")
+    loose = [name for name in given if not given.keys() >= {*with_ancestors(space, [name])}]
+    unknown = [
+        space.names[prior.parameter] for prior in mixture.priors if space.names[prior.parameter] in missing
+    ]
+    if any(len(space[name]) > 1 for name in loose):
+        unknown += [name for name in space.names if name not in given and {*space.parents(name)} & {*loose}]
+    if unknown:
+        reason = f"{unknown[0]} has a prior=, or depends on the domain of a given value"
+        raise ValueError(f"values: {', '.join(missing)} must be given too, because {reason}.")
     return missing
-
-
-def _is_possible(at: Points, parents: Combinations, is_given: Bool[Any, " d"]) -> Bool[Any, "j c"]:
-    """Whether given values are in the domains that combinations of values of their parents select."""
-    return (at.valid | ~is_given[None]).all(axis=-1).reshape(-1, len(parents.x)) & parents.agree(at)
-
-
-def _feasible(
-    frame: Frame, parents: Combinations, x: Float[np.ndarray, "j d"], is_given: Bool[Any, " d"]
-) -> Combinations:
-    """The combinations for which the given parameters are active, or inactive, as given."""
-    at, x = frame.encode(parents.put_into(x)), parents.put_into(x)
-    as_given = (((at.regime == INACTIVE) == np.isnan(x)) | ~is_given[None]).all(axis=-1)
-    kept = (as_given.reshape(-1, len(parents.x)) & parents.agree(at)).any(axis=0)
-    return parents._replace(numbers=parents.numbers[kept], regimes=parents.regimes[kept], x=parents.x[kept])
 
 
 def _encoded(
@@ -148,30 +132,34 @@ def _conditioned(
     status: Int[Array, ""],
     earlier: Bool[Array, " s"] | None,
     at: Any,
-    of_parents: tuple[events.Pieces, Combinations],
+    of_parents: tuple[events.Pieces, events.Combinations] | None,
     is_given: tuple[bool, ...],
     columns: Mapping[int, tuple[int, ...]],
     is_batch: bool,
 ) -> Any:
     """The mixtures over the parameters ``columns``, given the values of others at points, see `conditional`.
 
-    ``at`` has the results of `_encoded`, or its arguments; ``earlier`` are the slots of earlier values. The
-    points have j values in each of c combinations of pieces of parents that have no values.
+    ``at`` has the results of `_encoded`, or its arguments; ``earlier`` are the slots of earlier values. With
+    ``of_parents`` the points have j values in each of c combinations of pieces of parents without values.
     """
     at, permitted = at if len(at) == 2 else _encoded(*at)
-    given, (pieces, parents) = np.array(is_given), of_parents
-    is_possible = _is_possible(at, parents, given)
+    given = np.array(is_given)[None]
+    possible = (at.valid | ~given).all(axis=-1)[:, None]
+    if of_parents is not None:
+        possible = of_parents[1].are_possible(at, given)
     # Only the factors of the given parameters enter the weights; outside a domain there is no density.
-    at = replace(at, regime=jnp.where(given[None], at.regime, INACTIVE))
+    at = replace(at, regime=jnp.where(given, at.regime, INACTIVE))
     logs = mixture.log_kernels(basis, len(at))[0](at)
-    logs = finite(jnp.where(is_possible.reshape(-1, 1), logs, -jnp.inf), basis.n_slots)
-    if parents.numbers.shape[1]:
-        masses = events.piece_masses(basis, mixture, pieces)[parents.numbers].sum(axis=1)
+    logs = finite(jnp.where(possible.reshape(-1, 1), logs, -jnp.inf), basis.n_slots)
+    if of_parents is not None:
+        masses = events.piece_masses(basis, mixture, of_parents[0])[of_parents[1].number].sum(axis=1)
+        # The domains of a given parameter may have different units.
+        logs = logs + basis.frame.log_jacobian(at)[:, None]
         logs = (logs.reshape(-1, *masses.shape) + masses[None]).reshape(-1, masses.size)
         logs = jnp.pad(logs, ((0, 0), (0, 1)))  # for a prior without weight
-        mixture = _cut(basis, mixture, pieces, parents)
+        mixture = _cut(basis, mixture, *of_parents)
         if permitted is not None:
-            permitted = (permitted.reshape(*is_possible.shape, -1) & is_possible[..., None]).any(axis=1)
+            permitted = (permitted.reshape(*possible.shape, -1) & possible[..., None]).any(axis=1)
     if earlier is not None:
         earlier = jnp.broadcast_to(earlier, (len(logs), *earlier.shape))
         permitted = earlier if permitted is None else permitted & earlier
@@ -185,29 +173,22 @@ def _conditioned(
     return rest(*jax.tree.map(lambda a: a[0], (logs, permitted)))
 
 
-def _cut(basis: Basis, mixture: Mixture, pieces: events.Pieces, parents: Combinations) -> Mixture:
+def _cut(basis: Basis, mixture: Mixture, pieces: events.Pieces, parents: events.Combinations) -> Mixture:
     """The mixture with each kernel, and the prior, once in each combination of pieces of parents."""
     rows, scale = mixture.kernels()
-    ends = jnp.zeros((2, *parents.x.shape), scale.dtype)
     # Cells next to a piece stay outside of it, however their ends are rounded.
     rounding = jnp.where(basis.frame.counted[pieces.slot], 4 * jnp.finfo(scale.dtype).eps, 0)
-    of_pieces = jnp.stack([pieces.lower + rounding, pieces.upper - rounding])[:, parents.numbers]
-    ends = ends.at[:, :, parents.columns].set(jnp.where(parents.numbers[None] > 0, of_pieces, 0))
-    repeated = jax.tree.map(lambda a: jnp.tile(a, (len(parents.x), 1)), (rows, scale))
-    lower, upper = jnp.repeat(ends, len(rows), axis=1)
-    old = repeated[0]
-    if isinstance(old, CutRows):
-        was_cut, is_cut = old.upper > old.lower, upper > lower
-        lower = jnp.where(
-            is_cut & was_cut, jnp.maximum(lower, old.lower), jnp.where(is_cut, lower, old.lower)
-        )
-        upper = jnp.where(
-            is_cut & was_cut, jnp.minimum(upper, old.upper), jnp.where(is_cut, upper, old.upper)
-        )
-    rows = CutRows(old.regime, old.unit, old.index, old.valid, lower, upper)
+    ends = jnp.stack([pieces.lower + rounding, pieces.upper - rounding])[:, parents.number]
+    lower, upper = jnp.repeat(jnp.where(parents.number[None] > 0, ends, 0), len(rows), axis=1)
+    rows, scale = jax.tree.map(lambda a: jnp.tile(a, (len(parents.x), 1)), (rows, scale))
+    if isinstance(rows, CutRows):
+        is_cut, was_cut = upper > lower, rows.upper > rows.lower
+        lower = jnp.where(was_cut, jnp.where(is_cut, jnp.maximum(lower, rows.lower), rows.lower), lower)
+        upper = jnp.where(was_cut, jnp.where(is_cut, jnp.minimum(upper, rows.upper), rows.upper), upper)
+    rows = CutRows(rows.regime, rows.unit, rows.index, rows.valid, lower, upper)
     weight = jnp.tile(jnp.append(mixture.weight, mixture.prior_weight), len(parents.x))
     none = jnp.zeros_like(mixture.prior_weight)
-    return replace(mixture, rows=rows, scale=repeated[1], weight=weight, prior_weight=none)
+    return replace(mixture, rows=rows, scale=scale, weight=weight, prior_weight=none)
 
 
 def reweighted(
