@@ -205,9 +205,10 @@ fastKDE can be zero between rows; they are raised to 1e-6 of its highest."""
 READING = """## Which rule to take
 
 * **The advised rule is `px.ParzenEstimator.fit(space, x).adapted().tuned()`.** It predicts new rows as well
-  as the best peer wherever the default does, and where the default does not. `tuned` has a factor for the width
-  of each parameter, and of each category, by the likelihood of the joint density, as `cv_ml` of statsmodels
-  has. `adapted` has wider kernels where rows are sparse.
+  as the best peer wherever the default does, and where the default does not. `tuned` has a factor for the
+  width of each parameter, categories too, by the likelihood of the joint density, as `cv_ml` of statsmodels
+  has. `adapted` has wider kernels where rows are sparse. Of counts, as in randhie, most are small and a few
+  large: there `tuned` alone is not enough, since `cv_ml` has kernels with longer tails.
 * **Scott's rule, the default, is for densities that are fitted often**: it looks at one column at a time, and
   takes no evaluation of the density. Where columns depend on each other its kernels are too wide: in iris the
   petals of a species vary much less than those of all species. A `top` of 0.8 gives a fifth of each row to

@@ -231,7 +231,7 @@ class ParzenEstimator:
         """The same rows with the widths of each parameter times a factor, from 1/8 to 8.
 
         An ascent raises the leave-one-out likelihood of the rows under the joint density, from the best
-        common factor. Categories have a factor too. It takes 55 evaluations of n^2 kernels, 40 of them with
+        common factor. Categories have a factor too. It takes 54 evaluations of n^2 kernels, 40 of them with
         slopes. Gradients treat the factors as constants.
         """
         self._check()
