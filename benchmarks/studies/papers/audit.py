@@ -140,7 +140,7 @@ def curves() -> Arrays:
             for j, of_regimes in enumerate(of_parameters, 1):
                 for inside, domain in zip((c < 0.5, c >= 0.5), of_regimes, strict=True):
                     if domain is not inactive:
-                        x = rng.uniform(*domain, 1000)
+                        x = rng.uniform(domain[0], domain[1], 1000)
                         loss += x * inside
                         parts[j].append((inside, x, domain))
             order = np.argsort(loss)
@@ -299,11 +299,11 @@ def categories() -> Arrays:
 
 def rows(found: Mapping[str, Arrays]) -> list[Row]:
     """The twenty statements, in the order of the draw."""
-    computed = {place: row for place, *row in _computed(found)}
-    return [_row(place, *computed.get(place, [])) for place in STATEMENTS]
+    computed = {drawn[0]: drawn[1:] for drawn in _computed(found)}
+    return [_row(place, *computed.get(place, ("", 0.0, 0.0, ""))) for place in STATEMENTS]
 
 
-def _row(place: int, ours: str = "", gap: float = 0.0, most: float = 0.0, note: str = "") -> Row:
+def _row(place: int, ours: str, gap: float, most: float, note: str) -> Row:
     """By the rows of the paper's page, where it has some, or by how far a gap is at most."""
     page, where, printed, keys = STATEMENTS[place]
     key, where = f"drawn-{place}", f"{PAPERS[page]}, {where}"
