@@ -23,14 +23,13 @@ from parzax.space import (
     Domain,
     Frame,
     Given,
-    In,
     Points,
     Space,
     choice_key,
     holds,
 )
 from parzax.space.checks import check_regimes
-from parzax.space.conditions import common_intervals
+from parzax.space.conditions import among, common_intervals
 from parzax.status import Status
 
 # Largest log of a factor of a kernel of weight 0, as a fraction of the log of the largest float.
@@ -155,20 +154,13 @@ def _select_columns(mixture: Mixture, columns: Mapping[int, Iterable[int]]) -> M
     """The mixture over some parameters: ``columns`` maps their indices to the indices of kept domains."""
     which = np.array(list(columns))
     rows = jax.tree.map(lambda a: a[:, which], mixture.rows)
-    kept = [(j, new, old) for j, domains in enumerate(columns.values()) for new, old in enumerate(domains)]
     regime = jnp.full_like(rows.regime, INACTIVE)
-    for j, new, old in kept:
-        regime = regime.at[:, j].set(jnp.where(rows.regime[:, j] == old, new, regime[:, j]))
-    by_regime = {(prior.parameter, prior.regime): prior for prior in mixture.priors}
-    priors = [
-        replace(by_regime[which[j], old], slot=slot, parameter=j, regime=new)
-        for slot, (j, new, old) in enumerate(kept)
-        if (which[j], old) in by_regime
-    ]
+    for j, domains in enumerate(columns.values()):
+        for new, old in enumerate(domains):
+            regime = regime.at[:, j].set(jnp.where(rows.regime[:, j] == old, new, regime[:, j]))
     rows = replace(rows, regime=regime)
     scale, wide = mixture.scale[:, which], jax.tree.map(lambda a: a[which], mixture.wide)
-    changed = {"rows": rows, "scale": scale, "wide": wide, "priors": tuple(priors)}
-    return replace(mixture, **changed, tables=None, coefficients=None)
+    return replace(mixture, rows=rows, scale=scale, wide=wide, tables=None, coefficients=None)
 
 
 def with_ancestors(space: Space, names: Iterable[str]) -> tuple[str, ...]:
@@ -294,15 +286,10 @@ def _narrowed(
     """Conditions without values that no domain ``left`` of a parent has; None if they cannot hold."""
     by_parent: dict[str, list[Any]] = {}
     for condition in (c for c in conditions if c != Given()):
-        domains = left[condition.parent].values()
-        if isinstance(condition, In):
-            values = [v for v in condition.values if any(d.key(v) is not None for d in domains)]
-            if not values:
-                return None
-            condition = In(condition.parent, values)
-        by_parent.setdefault(condition.parent, []).append(condition)
+        by_parent.setdefault(condition.parent, []).append(among(condition, left[condition.parent].values()))
     for parent, together in by_parent.items():
-        if not any(common_intervals([c.intervals(d) for c in together]) for d in left[parent].values()):
+        domains = left[parent].values()
+        if None in together or not any(common_intervals([c.intervals(d) for c in together]) for d in domains):
             return None
     given = tuple(c for c in conditions if c == Given())
     return given + tuple(c for together in by_parent.values() for c in together)
