@@ -130,8 +130,9 @@ def test_gradients_are_differences():
         assert all(np.isfinite(slope).all() for slope in slopes)
 
 
+@pytest.mark.usefixtures("double")
 def test_what_needs_bounds_asks_for_them():
-    x = mixed_rows(20)
+    x = mixed_rows(30)
     for call in (
         lambda: SPACE.sample(jax.random.key(0), 2),
         lambda: px.tpe(SPACE),

@@ -64,7 +64,6 @@ PACKAGES = {
         "logs",
         "page",
         "plotting",
-        "problems",
         "results",
         "run",
         "similarity",

@@ -73,7 +73,7 @@ def xs(study):
 
 @pytest.mark.parametrize("n_startup", [0, 10], ids=["by density", "at random"])
 @pytest.mark.parametrize("distribution", [*NUMERIC, *LISTED], ids=str)
-@pytest.mark.some(8)
+@pytest.mark.some(4)
 def test_suggestions_are_inside_their_distribution(distribution, n_startup):
     study = new_study(n_startup=n_startup)
     kind = {FloatDistribution: float, IntDistribution: int}.get(type(distribution))

@@ -176,6 +176,7 @@ def test_one_level_keeps_its_axis():
     assert px.encode(MIXED, x, loss, 0.2, grid=COARSE).status.shape == (1,)
 
 
+@pytest.mark.slow
 def test_gradients_with_respect_to_weights(double):
     """With level sets held fixed they are those of central differences; finite for every row."""
     x = np.random.default_rng(0).uniform(size=(120, 3))

@@ -148,6 +148,7 @@ def test_one_rule_for_numpy_and_jax_arrays() -> None:
     assert "100 rows make 25 groups" in str(result)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "repeats", [np.full(N, 4), pytest.param(1 + np.arange(N) % 4, marks=pytest.mark.slow)]
 )

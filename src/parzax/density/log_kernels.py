@@ -24,6 +24,7 @@ from jaxtyping import Array, Bool, Float, Int
 from parzax._numerics.lattice import LatticeMasses
 from parzax._numerics.logsumexp import relative_to_last
 from parzax.density.basis import Basis, Regimes
+from parzax.density.cut import CutKernel, CutRows
 from parzax.kernels import AbstractKernel, AbstractProductKernel
 from parzax.space import Points
 
@@ -59,15 +60,20 @@ def log_kernels(
     """
     linear: list[Linear] = []
     pairwise: list[LogKernels] = []
+    is_cut = isinstance(rows, CutRows)
     for part, table in zip(basis.parts, tables, strict=True):
         kernels = kernels_of(part, rows, scale)
         if part.cells is not None:
             linear.append(_few_values(part, kernels, basis.n_slots))
-        elif part.axis is None and issubclass(part.family, AbstractProductKernel) and not basis.pairwise:
+        elif (
+            part.axis is None
+            and issubclass(part.family, AbstractProductKernel)
+            and not (basis.pairwise or is_cut)
+        ):
             linear.append(_product(part, kernels))
         elif part.axis is None:
             pairwise.append(_pairwise(part, kernels))
-        elif part.is_lattice and scale.dtype == jnp.float32 and table is None:
+        elif part.is_lattice and scale.dtype == jnp.float32 and table is None and not is_cut:
             linear.append(_wide_masses(part, kernels, part.here(rows)))
             pairwise.append(_on_lattice(part, kernels, part.here(rows)))
         else:
@@ -98,7 +104,10 @@ def kernels_of(part: Regimes, rows: Points, scale: Float[Array, "n d"]) -> Abstr
         wide = columns[0][:, -1], columns[1][:, -1]
     place, width = (jnp.where(here, x, default[:, None]) for x, default in zip(columns, wide, strict=True))
     around = jax.vmap(part.family.around, in_axes=(0, 0, None))
-    return jax.vmap(around)(place, width, n_values)
+    kernels: Any = jax.vmap(around)(place, width, n_values)
+    if isinstance(rows, CutRows):
+        kernels = jax.vmap(jax.vmap(CutKernel.of))(kernels, *map(part.columns, (rows.lower, rows.upper)))
+    return kernels
 
 
 def _product(part: Regimes, kernels: Any) -> Linear:

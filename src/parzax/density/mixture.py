@@ -14,6 +14,7 @@ from jaxtyping import Array, Float, Int, PRNGKeyArray
 from parzax._numerics import open_uniform, weighted_logsumexp
 from parzax._numerics.logsumexp import relative_to_last
 from parzax.density.basis import Basis
+from parzax.density.cut import CutRows, quantile_within
 from parzax.density.log_kernels import LogKernels, Tables, in_blocks, log_kernels, restored, tables_of
 from parzax.density.prior import Beliefs
 from parzax.space import INACTIVE, Points
@@ -191,6 +192,8 @@ def _draws(
     regime = rows.regime.at[row, columns].get(mode="fill", fill_value=INACTIVE)
     near = frame.spread(regime) == frame.regime[None]
     unit, width = (frame.spread(x.at[row, columns].get(mode="clip")) for x in (rows.unit, scale))
+    cut = [rows.lower, rows.upper] if isinstance(rows, CutRows) else []
+    cut = [frame.spread(x.at[row, columns].get(mode="fill", fill_value=0)) for x in cut]
     places = jnp.full(levels.shape, 0.5, dtype)
     for part in basis.groups:
         slot, n_values = part.slot, jnp.asarray(part.n_values)
@@ -201,8 +204,11 @@ def _draws(
             jnp.where(near[:, slot], x[:, slot], prior[None])
             for x, prior in zip((unit, width), wide, strict=True)
         )
-        quantiles = jax.vmap(jax.vmap(part.family.quantile), in_axes=(0, 0, 0, None))
-        places = places.at[:, slot].set(quantiles(levels[:, slot], *kernel, n_values))
+        quantile, ends = part.family.quantile, tuple(x[:, slot] for x in cut)
+        if ends:
+            quantile = partial(quantile_within, part.family)
+        quantiles = jax.vmap(jax.vmap(quantile), in_axes=(0, 0, 0, None, *(0 for _ in ends)))
+        places = places.at[:, slot].set(quantiles(levels[:, slot], *kernel, n_values, *ends))
     if beliefs is not None:
         # The prior has the highest levels, and the beliefs have the highest of these.
         places = jnp.where(frame.spread(level >= 1 - belief_weight), beliefs.draw(levels), places)
