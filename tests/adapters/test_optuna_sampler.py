@@ -516,7 +516,7 @@ def test_refusals(options, error, message):
 def test_settings_reach_the_engine():
     """Catches an argument that is taken and goes nowhere."""
     space, options = px.Space({"x": px.Float(0, 1)}), {
-        "gamma": px.gamma.Linear(0.3), "bandwidth": px.bandwidth.Hyperopt(), "top": 0.7, "joint": False,
+        "gamma": px.gamma.Linear(0.3), "bandwidth": px.bandwidth.Scott(), "top": 0.7, "joint": False,
         "epsilon": 0.1, "ages": px.ages.Ramp(), "unsatisfied": "all", "repeats": True,
         "merit": None, "share_power": 2.0,
     }  # fmt: skip
