@@ -67,8 +67,9 @@ class Combinations(NamedTuple):
     def are_possible(self, at: Points, is_given: Any = False) -> Bool[Any, "j c"]:
         """Whether the conditions allow points with the values of combinations, and given values are valid."""
         regime, valid = (a.reshape(-1, *self.x.shape) for a in (at.regime, at.valid))
-        others = self.regime < INACTIVE
-        return ((others | (regime == self.regime)) & (valid | (others & ~np.asarray(is_given)))).all(axis=-1)
+        wanted, given = self.regime[None], np.asarray(is_given).reshape(1, 1, -1)
+        others = wanted < INACTIVE
+        return ((others | (regime == wanted)) & (valid | (others & ~given))).all(axis=-1)
 
 
 def box_of(space: Space, values: Mapping[str, Any]) -> dict[str, Wanted]:

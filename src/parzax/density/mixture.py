@@ -199,7 +199,7 @@ def _draws(
     near = frame.spread(regime) == frame.regime[None]
     unit, width = (frame.spread(x.at[row, columns].get(mode="clip")) for x in (rows.unit, scale))
     cut = [rows.lower, rows.upper] if isinstance(rows, CutRows) else []
-    cut = [frame.spread(x.at[row, columns].get(mode="fill", fill_value=0)) for x in cut]
+    cut = [frame.spread(x.at[row, columns].get(mode="clip")) for x in cut]
     places = jnp.full(levels.shape, 0.5, dtype)
     for part in basis.groups:
         slot, n_values = part.slot, jnp.asarray(part.n_values)

@@ -178,13 +178,11 @@ def _cut(basis: Basis, mixture: Mixture, pieces: events.Pieces, parents: events.
     rows, scale = mixture.kernels()
     # Cells next to a piece stay outside of it, however their ends are rounded.
     rounding = jnp.where(basis.frame.counted[pieces.slot], 4 * jnp.finfo(scale.dtype).eps, 0)
-    ends = jnp.stack([pieces.lower + rounding, pieces.upper - rounding])[:, parents.number]
-    lower, upper = jnp.repeat(jnp.where(parents.number[None] > 0, ends, 0), len(rows), axis=1)
+    lower, upper = (pieces.lower + rounding).at[0].set(-jnp.inf), (pieces.upper - rounding).at[0].set(jnp.inf)
+    lower, upper = (jnp.repeat(ends[parents.number], len(rows), axis=0) for ends in (lower, upper))
     rows, scale = jax.tree.map(lambda a: jnp.tile(a, (len(parents.x), 1)), (rows, scale))
     if isinstance(rows, CutRows):
-        is_cut, was_cut = upper > lower, rows.upper > rows.lower
-        lower = jnp.where(was_cut, jnp.where(is_cut, jnp.maximum(lower, rows.lower), rows.lower), lower)
-        upper = jnp.where(was_cut, jnp.where(is_cut, jnp.minimum(upper, rows.upper), rows.upper), upper)
+        lower, upper = jnp.maximum(lower, rows.lower), jnp.minimum(upper, rows.upper)
     rows = CutRows(rows.regime, rows.unit, rows.index, rows.valid, lower, upper)
     weight = jnp.tile(jnp.append(mixture.weight, mixture.prior_weight), len(parents.x))
     none = jnp.zeros_like(mixture.prior_weight)
