@@ -118,6 +118,17 @@ ARGUMENTS = [
     (["importance", "good.csv", "--csv", "o", "--json", "o"], "name the same file"),
     (["importance", "good.csv", "--plot", "o.exe"], "must end in"),
     (["importance", "good.csv", *QUICK, "--json", "o.json", "--csv", "/proc/o.csv"], "'/proc"),
+    (["report", "none.csv"], "there is no file 'none.csv'"),
+    (["report", "good.csv", "-o", "page.png"], "'page.png' must end in .html or .htm"),
+    (["report", "good.csv", "-o", "none/page.html"], "there is no folder 'none'"),
+    (["report", "good.csv", "--level", "0.5", "--region", "0.5"], "must be below region"),
+    (["interactions", "good.csv", "--objective", "all"], "else give a name, or pareto"),
+    (["interactions", "good.csv", "--estimator", "optuna"], "unrecognized arguments: --estimator"),
+    (["interactions", "good.csv", "--target", "valu"], "did you mean 'value'?"),
+    (["compare", "good.csv", "other.csv", "--objective", "all"], "else give a name, or pareto"),
+    (["compare", "good.csv", "none.csv"], "there is no file 'none.csv'"),
+    (["compare", "good.csv", "other.csv", "--json", "good.csv"], "'good.csv' is the log itself"),
+    (["compare", "good.csv", "other.csv", "--csv", "other.csv"], "'other.csv' is the other log itself"),
     (["demo", "--out", "none/d.png"], "no folder"),
     (["demo", "--out", "folder"], "is a folder"),
 ]
@@ -164,7 +175,8 @@ def test_files(folder, capsys, record_property):
 
 def test_arguments(folder, capsys, record_property):
     """Catches usage texts of many lines, evaluated filters, and bad spaces that pass."""
-    TABLE.to_csv("good.csv", index=False)
+    for name in ("good.csv", "other.csv"):
+        TABLE.to_csv(name, index=False)
     Path("folder").mkdir()
     space_file(Path("cycle.json"), CYCLE)
     space_file(Path("parent.json"), CYCLE[:1])

@@ -1,7 +1,6 @@
 """The commands `parzax interactions` and `parzax compare`, and outputs that cannot be written."""
 
 import json
-import shlex
 import tempfile
 from importlib import import_module
 from pathlib import Path
@@ -130,28 +129,6 @@ def test_two_studies_of_one_file(capsys):
     assert {name: cells[0] for name, cells in rows.items()} == {"lr": "1.00", "depth": "0"}
     status, _, err = run(capsys, "compare", "s.db", "s.db", *quick)
     assert (status, "choose one with --study: 'a', 'b'" in err) == (2, True)
-
-
-@pytest.mark.parametrize(
-    ("line", "message"),
-    [
-        ("interactions a.csv --target loss --objective all", "else give a name, or pareto"),
-        ("interactions a.csv --target loss --estimator optuna", "unrecognized arguments: --estimator"),
-        ("interactions a.csv --target los", "did you mean 'loss'?"),
-        ("compare a.csv b.csv --target loss --objective all", "else give a name, or pareto"),
-        ("compare a.csv none.csv --target loss", "there is no file 'none.csv'"),
-        ("compare a.csv b.csv --target loss --json a.csv", "'a.csv' is the log itself"),
-        ("compare a.csv b.csv --target loss --csv b.csv", "'b.csv' is the other log itself"),
-    ],
-)
-def test_refusals(capsys, line, message):
-    # Catches an input that is written over, and options that are taken and forgotten.
-    before = {name: Path(name).read_text() for name in ("a.csv", "b.csv")}
-    status, out, err = run(capsys, *shlex.split(line))
-    assert (status, out) == (2, "")
-    assert message in err
-    assert len(err.splitlines()) == 1
-    assert before == {name: Path(name).read_text() for name in before}
 
 
 @pytest.mark.parametrize(("option", "column"), [("target", "loss"), ("constraints", "c"), ("group", "c")])

@@ -5,6 +5,7 @@ import re
 import numpy as np
 import pandas as pd
 import pytest
+from conftest import QUICK
 
 import parzax as px
 from parzax._words import plural
@@ -107,9 +108,9 @@ def test_pages_and_comparisons_of_single_rows():
     # Catches "every parameter that could be compared is above chance" where none was, and importances of 0.
     space = px.Space({"lr": px.Float(0, 1), "depth": px.Int(1, 9)})
     logs = [px.Observations.from_arrays(space, TABLE[["lr", "depth"]][i : i + 1], [0.5]) for i in (0, 1)]
-    data = content(px.cond_ped_anova(logs[0]), None, 10)["data"]
+    data = content(px.cond_ped_anova(logs[0], **QUICK), None, 10)["data"]
     assert data["sentences"][0][1].startswith("What mattered: nothing can be said about the best 50 %")
     assert data["level_labels"] == ["the best 50 % (1 of 1 row, smallest loss), γ′ = 0.5"]
-    text = str(px.compare(logs[0], logs[1], n_resamples=0))
+    text = str(px.compare(logs[0], logs[1], n_resamples=0, **QUICK))
     assert "nothing can be said about the best 50 %" in text
     assert text.splitlines()[5].split() == ["lr", "-", "-", "-"]

@@ -73,7 +73,7 @@ def xs(study):
 
 @pytest.mark.parametrize("n_startup", [0, 10], ids=["by density", "at random"])
 @pytest.mark.parametrize("distribution", [*NUMERIC, *LISTED], ids=str)
-@pytest.mark.some(8)
+@pytest.mark.some(4)
 def test_suggestions_are_inside_their_distribution(distribution, n_startup):
     study = new_study(n_startup=n_startup)
     kind = {FloatDistribution: float, IntDistribution: int}.get(type(distribution))
@@ -539,7 +539,7 @@ def test_refusals(options, error, message):
 def test_settings_reach_the_engine():
     """Catches an argument that is taken and goes nowhere."""
     space, options = px.Space({"x": px.Float(0, 1)}), {
-        "gamma": px.gamma.Linear(0.3), "bandwidth": px.bandwidth.Hyperopt(), "top": 0.7, "joint": False,
+        "gamma": px.gamma.Linear(0.3), "bandwidth": px.bandwidth.Scott(), "top": 0.7, "joint": False,
         "epsilon": 0.1, "ages": px.ages.Ramp(), "unsatisfied": "all", "repeats": True,
         "merit": None, "share_power": 2.0,
     }  # fmt: skip

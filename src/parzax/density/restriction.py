@@ -25,14 +25,13 @@ from parzax.space import (
     Domain,
     Frame,
     Given,
-    In,
     Points,
     Space,
     choice_key,
     holds,
 )
 from parzax.space.checks import check_regimes
-from parzax.space.conditions import common_intervals
+from parzax.space.conditions import among, common_intervals
 from parzax.status import Status
 
 # Largest log of a factor of a kernel of weight 0, as a fraction of the log of the largest float.
@@ -76,7 +75,7 @@ def conditional(
     part, kept, owners = given_rest(space, given, fixed_regimes(space, given, permitted is not None))
     if part is None:
         raise ValueError("values: no other parameter can be active; use log_prob for the given values.")
-    missing, of_parents = _missing_parents(space, given, mixture), None
+    missing, of_parents = _missing_parents(space, given), None
     row = [given.get(name, np.nan) for name in space.names]
     batch = np.broadcast_shapes(*map(np.shape, row))
     on_host = permitted is None and not any(isinstance(value, jax.Array) for value in row)
@@ -102,18 +101,14 @@ def conditional(
     return part, _conditioned(basis, mixture, status, permitted, at, of_parents, *fixed)
 
 
-def _missing_parents(space: Space, given: Mapping[str, Any], mixture: Mixture) -> list[str]:
+def _missing_parents(space: Space, given: Mapping[str, Any]) -> list[str]:
     """The parameters without values that given ones depend on; ValueError where no mixture is the answer."""
     missing = [name for name in with_ancestors(space, given) if name not in given]
-    loose = [name for name in given if not given.keys() >= {*with_ancestors(space, [name])}]
-    unknown = [
-        space.names[prior.parameter] for prior in mixture.priors if space.names[prior.parameter] in missing
-    ]
-    if any(len(space[name]) > 1 for name in loose):
-        unknown += [name for name in space.names if name not in given and {*space.parents(name)} & {*loose}]
-    if unknown:
-        reason = f"{unknown[0]} has a prior=, or depends on the domain of a given value"
-        raise ValueError(f"values: {', '.join(missing)} must be given too, because {reason}.")
+    loose = {name for name in given if not given.keys() >= {*with_ancestors(space, [name])}}
+    children = [name for name in space.names if name not in given and loose & {*space.parents(name)}]
+    if children and any(len(space[name]) > 1 for name in loose):
+        reason = f"{children[0]!r} depends on the domain that they select"
+        raise ValueError(f"values: give {', '.join(missing)} too, because {reason}.")
     return missing
 
 
@@ -212,20 +207,13 @@ def _select_columns(mixture: Mixture, columns: Mapping[int, Iterable[int]]) -> M
     """The mixture over some parameters: ``columns`` maps their indices to the indices of kept domains."""
     which = np.array(list(columns))
     rows = jax.tree.map(lambda a: a[:, which], mixture.rows)
-    kept = [(j, new, old) for j, domains in enumerate(columns.values()) for new, old in enumerate(domains)]
     regime = jnp.full_like(rows.regime, INACTIVE)
-    for j, new, old in kept:
-        regime = regime.at[:, j].set(jnp.where(rows.regime[:, j] == old, new, regime[:, j]))
-    by_regime = {(prior.parameter, prior.regime): prior for prior in mixture.priors}
-    priors = [
-        replace(by_regime[which[j], old], slot=slot, parameter=j, regime=new)
-        for slot, (j, new, old) in enumerate(kept)
-        if (which[j], old) in by_regime
-    ]
+    for j, domains in enumerate(columns.values()):
+        for new, old in enumerate(domains):
+            regime = regime.at[:, j].set(jnp.where(rows.regime[:, j] == old, new, regime[:, j]))
     rows = replace(rows, regime=regime)
     scale, wide = mixture.scale[:, which], jax.tree.map(lambda a: a[which], mixture.wide)
-    changed = {"rows": rows, "scale": scale, "wide": wide, "priors": tuple(priors)}
-    return replace(mixture, **changed, tables=None, coefficients=None)
+    return replace(mixture, rows=rows, scale=scale, wide=wide, tables=None, coefficients=None)
 
 
 def with_ancestors(space: Space, names: Iterable[str]) -> tuple[str, ...]:
@@ -349,15 +337,10 @@ def _narrowed(
     """Conditions without values that no domain ``left`` of a parent has; None if they cannot hold."""
     by_parent: dict[str, list[Any]] = {}
     for condition in (c for c in conditions if c != Given()):
-        domains = left[condition.parent].values()
-        if isinstance(condition, In):
-            values = [v for v in condition.values if any(d.key(v) is not None for d in domains)]
-            if not values:
-                return None
-            condition = In(condition.parent, values)
-        by_parent.setdefault(condition.parent, []).append(condition)
+        by_parent.setdefault(condition.parent, []).append(among(condition, left[condition.parent].values()))
     for parent, together in by_parent.items():
-        if not any(common_intervals([c.intervals(d) for c in together]) for d in left[parent].values()):
+        domains = left[parent].values()
+        if None in together or not any(common_intervals([c.intervals(d) for c in together]) for d in domains):
             return None
     given = tuple(c for c in conditions if c == Given())
     return given + tuple(c for together in by_parent.values() for c in together)
