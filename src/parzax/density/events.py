@@ -215,7 +215,7 @@ def combinations(space: Space, pieces: Mapping[str, list[tuple[int, int, float]]
     combined = np.full((3, len(listed), len(space)), np.array([0, INACTIVE - 1, np.nan])[:, None, None])
     for j, name in enumerate(pieces):
         combined[:, :, space.index(name)] = np.array([each[j] for each in listed]).T
-    return Combinations(*combined[:2].astype(np.int32), combined[2])
+    return Combinations(combined[0].astype(np.int32), combined[1].astype(np.int32), combined[2])
 
 
 def _possible(

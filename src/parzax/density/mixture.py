@@ -204,9 +204,8 @@ def _draws(
             jnp.where(near[:, slot], x[:, slot], prior[None])
             for x, prior in zip((unit, width), wide, strict=True)
         )
-        quantile, ends = part.family.quantile, tuple(x[:, slot] for x in cut)
-        if ends:
-            quantile = partial(quantile_within, part.family)
+        ends = tuple(x[:, slot] for x in cut)
+        quantile: Any = partial(quantile_within, part.family) if ends else part.family.quantile
         quantiles = jax.vmap(jax.vmap(quantile), in_axes=(0, 0, 0, None, *(0 for _ in ends)))
         places = places.at[:, slot].set(quantiles(levels[:, slot], *kernel, n_values, *ends))
     if beliefs is not None:

@@ -108,7 +108,8 @@ def _bracket(basis: Basis, mixture: Mixture) -> tuple[Any, Any]:
     part, (low, high) = basis.groups[0], basis.groups[0].family.ends
     if not part.is_open:
         return low, high
-    kernels, ends = jax.tree.map(lambda a: a[0], kernels_of(part, *mixture.kernels())), (low, high)
+    kernels: Any = jax.tree.map(lambda a: a[0], kernels_of(part, *mixture.kernels()))
+    ends: Any = low, high
     if isinstance(kernels, CutKernel):
         kernels, ends = kernels.kernel, (jnp.maximum(kernels.lower, low), jnp.minimum(kernels.upper, high))
     lows, highs = within_reach(kernels.place, kernels.scale, *ends)
