@@ -23,12 +23,12 @@ The three texts were cut into sentences, without their lists of references. 979 
 characters and a digit, a formula or a word of comparison.
 `numpy.random.default_rng(20261130).permutation(979)` puts them in an order; the first twenty that can be
 checked are below. The other places up to 37 have captions, settings, notation, results of other papers, or
-statements of an earlier draw. A statement with rows on its paper's page refers to them, and has their
-verdict; the others are computed here by loops in NumPy from the text alone."""
+statements of an earlier draw. Nine refer to rows of their paper's page and have the verdict of these; the
+others are computed here, by loops in NumPy from the text alone."""
 CAPTIONS: dict[str, str] = {}
 CODE = "benchmarks/studies/papers/audit.py"
 PAGES = Path(__file__).parents[3] / "docs" / "studies" / "papers"
-PAPERS = {
+ARXIV = {
     "cond_ped_anova": "arXiv 2601.20800",
     "c_tpe": "arXiv 2211.14411",
     "meta_learn_tpe": "arXiv 2212.06751",
@@ -99,9 +99,8 @@ def units(quick: bool) -> list[Unit]:
     """All of them, in two minutes."""
     del quick
     names = ("curves", "slopes", "presets", "categories")
-    needs = {"accuracy": ("optuna", "sklearn")}
-    found = [Unit(name, f"{__name__}:{name}", cost=20) for name in names]
-    return [*found, *(Unit(name, f"{__name__}:{name}", needs=own, alone=True) for name, own in needs.items())]
+    accuracies = Unit("accuracy", f"{__name__}:accuracy", needs=("optuna", "sklearn"), alone=True)
+    return [*(Unit(name, f"{__name__}:{name}", cost=20) for name in names), accuracies]
 
 
 # --- conditional PED-ANOVA ---------------------------------------------------------------------------------
@@ -140,7 +139,7 @@ def curves() -> Arrays:
             for j, of_regimes in enumerate(of_parameters, 1):
                 for inside, domain in zip((c < 0.5, c >= 0.5), of_regimes, strict=True):
                     if domain is not inactive:
-                        x = rng.uniform(*domain, 1000)
+                        x = rng.uniform(domain[0], domain[1], 1000)
                         loss += x * inside
                         parts[j].append((inside, x, domain))
             order = np.argsort(loss)
@@ -299,14 +298,14 @@ def categories() -> Arrays:
 
 def rows(found: Mapping[str, Arrays]) -> list[Row]:
     """The twenty statements, in the order of the draw."""
-    computed = {place: row for place, *row in _computed(found)}
-    return [_row(place, *computed.get(place, [])) for place in STATEMENTS]
+    computed = {drawn[0]: drawn[1:] for drawn in _computed(found)}
+    return [_row(place, *computed.get(place, ("", 0.0, 0.0, ""))) for place in STATEMENTS]
 
 
-def _row(place: int, ours: str = "", gap: float = 0.0, most: float = 0.0, note: str = "") -> Row:
+def _row(place: int, ours: str, gap: float, most: float, note: str) -> Row:
     """By the rows of the paper's page, where it has some, or by how far a gap is at most."""
     page, where, printed, keys = STATEMENTS[place]
-    key, where = f"drawn-{place}", f"{PAPERS[page]}, {where}"
+    key, where = f"drawn-{place}", f"{ARXIV[page]}, {where}"
     if keys:
         verdicts = read_verdicts(PAGES / f"{page}.csv")
         ours = ", ".join(f"`{other}` {verdicts[other]}" for other in keys)
