@@ -44,7 +44,8 @@ def ascended(
         return (at, size, slope, best, jnp.maximum(value, highest)), None
 
     state = start, size, jnp.zeros_like(start), start, jnp.full_like(start[..., 0], -jnp.inf)
-    return jax.lax.scan(step, state, length=n_steps)[0][3:]
+    *_, best, highest = jax.lax.scan(step, state, length=n_steps)[0]
+    return best, highest
 
 
 @compiled

@@ -6,29 +6,28 @@ from typing import Any, Self
 import equinox as eqx
 import jax.numpy as jnp
 from jax.tree_util import register_dataclass
-from jaxtyping import Array, Float
+from jaxtyping import Array, Bool, Float
 
 from parzax._numerics.interval import bisected
 from parzax.kernels import AbstractKernel
 from parzax.kernels.shapes import Count, Scalar
 from parzax.space import Points
 
-# Beyond so many scales from the nearest place of a range a normal has no mass, up to rounding.
-REACH = 40
+# So many scales from its place, or from the place of a range that is nearest to it, a normal has no mass.
+_REACH = 40
 
 
 @register_dataclass
 @dataclass(frozen=True, eq=False)
 class CutRows(Points):
-    """Places of kernels that are cut to ranges; where a range is empty the kernel is not cut."""
+    """Places of kernels that are cut to ranges; one from -inf to inf leaves a kernel as it is."""
 
     lower: Float[Any, "n d"]
     upper: Float[Any, "n d"]
 
     def nearest(self, unit: Float[Array, "n d"]) -> Float[Array, "n d"]:
         """The nearest coordinates in the ranges; the upper ends are outside."""
-        inside = jnp.clip(unit, self.lower, jnp.nextafter(self.upper, self.lower))
-        return jnp.where(self.upper > self.lower, inside, unit)
+        return jnp.clip(unit, self.lower, jnp.nextafter(self.upper, self.lower))
 
 
 class CutKernel(eqx.Module):
@@ -41,10 +40,9 @@ class CutKernel(eqx.Module):
 
     @classmethod
     def of(cls, kernel: AbstractKernel, lower: Scalar, upper: Scalar) -> Self:
-        """The kernel cut to a range; all of it if the range is empty."""
-        is_cut = upper > lower
+        """The kernel cut to a range."""
+        is_cut = _is_cut(lower, upper)
         log_inside = kernel.log_mass(jnp.where(is_cut, lower, 0), jnp.where(is_cut, upper, 1))
-        lower, upper = jnp.where(is_cut, lower, -jnp.inf), jnp.where(is_cut, upper, jnp.inf)
         return cls(kernel, lower, upper, jnp.where(is_cut & (log_inside > -jnp.inf), log_inside, 0))
 
     def log_density(self, place: Scalar) -> Scalar:
@@ -67,20 +65,22 @@ class CutKernel(eqx.Module):
 
 
 def quantile_within(
-    family: type[AbstractKernel],
-    level: Scalar,
-    place: Scalar,
-    scale: Scalar,
-    n_values: Count,
-    lower: Scalar,
-    upper: Scalar,
+    family: Any, level: Scalar, place: Scalar, scale: Scalar, n_values: Count, lower: Scalar, upper: Scalar
 ) -> Scalar:
-    """`AbstractKernel.quantile` of a kernel cut to a range; an empty range leaves the kernel as it is."""
-    kernel, ends = family.around(place, scale, n_values), (lower, upper)
-    if family.ends != (0.0, 1.0):
-        nearest = jnp.clip(place, lower, upper)
-        ends = jnp.maximum(lower, nearest - REACH * scale), jnp.minimum(upper, nearest + REACH * scale)
+    """`AbstractKernel.quantile` of a kernel cut to a range."""
+    kernel = family.around(place, scale, n_values)
     wanted = kernel.log_mass(lower, upper) + jnp.log(level)
+    ends = (lower, upper) if family.ends == (0.0, 1.0) else within_reach(place, scale, lower, upper)
     n = jnp.finfo(level.dtype).nmant + 2
     _, x = bisected(lambda x: kernel.log_mass(lower, x) >= wanted, *ends, n)
-    return jnp.where(upper > lower, x, family.quantile(level, place, scale, n_values))
+    return jnp.where(_is_cut(lower, upper), x, family.quantile(level, place, scale, n_values))
+
+
+def _is_cut(lower: Scalar, upper: Scalar) -> Bool[Array, ""]:
+    return (lower > -jnp.inf) | (upper < jnp.inf)
+
+
+def within_reach(place: Scalar, scale: Scalar, lower: Any, upper: Any) -> tuple[Scalar, Scalar]:
+    """The part of a range where a normal has mass, up to rounding: some scales around the nearest place."""
+    nearest = jnp.clip(place, lower, upper)
+    return jnp.maximum(lower, nearest - _REACH * scale), jnp.minimum(upper, nearest + _REACH * scale)

@@ -260,7 +260,7 @@ class ParzenEstimator:
 
         Raises:
             ValueError: unknown names, values outside their domains, or no parameter left; a missing parent
-                that has a ``prior``, or if others depend on which domain of a given parameter it selects.
+                that selects one of several domains of a given parameter which others depend on.
 
         >>> import jax, numpy as np, parzax as px
         >>> space = px.Space({"x": px.Float(0, 1), "y": px.Float(0, 1)})

@@ -67,8 +67,9 @@ class Combinations(NamedTuple):
     def are_possible(self, at: Points, is_given: Any = False) -> Bool[Any, "j c"]:
         """Whether the conditions allow points with the values of combinations, and given values are valid."""
         regime, valid = (a.reshape(-1, *self.x.shape) for a in (at.regime, at.valid))
-        others = self.regime < INACTIVE
-        return ((others | (regime == self.regime)) & (valid | (others & ~np.asarray(is_given)))).all(axis=-1)
+        wanted, given = self.regime[None], np.asarray(is_given).reshape(1, 1, -1)
+        others = wanted < INACTIVE
+        return ((others | (regime == wanted)) & (valid | (others & ~given))).all(axis=-1)
 
 
 def box_of(space: Space, values: Mapping[str, Any]) -> dict[str, Wanted]:
@@ -214,7 +215,7 @@ def combinations(space: Space, pieces: Mapping[str, list[tuple[int, int, float]]
     combined = np.full((3, len(listed), len(space)), np.array([0, INACTIVE - 1, np.nan])[:, None, None])
     for j, name in enumerate(pieces):
         combined[:, :, space.index(name)] = np.array([each[j] for each in listed]).T
-    return Combinations(*combined[:2].astype(np.int32), combined[2])
+    return Combinations(combined[0].astype(np.int32), combined[1].astype(np.int32), combined[2])
 
 
 def _possible(

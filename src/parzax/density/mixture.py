@@ -193,7 +193,7 @@ def _draws(
     near = frame.spread(regime) == frame.regime[None]
     unit, width = (frame.spread(x.at[row, columns].get(mode="clip")) for x in (rows.unit, scale))
     cut = [rows.lower, rows.upper] if isinstance(rows, CutRows) else []
-    cut = [frame.spread(x.at[row, columns].get(mode="fill", fill_value=0)) for x in cut]
+    cut = [frame.spread(x.at[row, columns].get(mode="clip")) for x in cut]
     places = jnp.full(levels.shape, 0.5, dtype)
     for part in basis.groups:
         slot, n_values = part.slot, jnp.asarray(part.n_values)
@@ -204,9 +204,8 @@ def _draws(
             jnp.where(near[:, slot], x[:, slot], prior[None])
             for x, prior in zip((unit, width), wide, strict=True)
         )
-        quantile, ends = part.family.quantile, tuple(x[:, slot] for x in cut)
-        if ends:
-            quantile = partial(quantile_within, part.family)
+        ends = tuple(x[:, slot] for x in cut)
+        quantile: Any = partial(quantile_within, part.family) if ends else part.family.quantile
         quantiles = jax.vmap(jax.vmap(quantile), in_axes=(0, 0, 0, None, *(0 for _ in ends)))
         places = places.at[:, slot].set(quantiles(levels[:, slot], *kernel, n_values, *ends))
     if beliefs is not None:

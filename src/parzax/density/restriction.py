@@ -104,11 +104,11 @@ def conditional(
 def _missing_parents(space: Space, given: Mapping[str, Any]) -> list[str]:
     """The parameters without values that given ones depend on; ValueError where no mixture is the answer."""
     missing = [name for name in with_ancestors(space, given) if name not in given]
-    loose = [name for name in given if not given.keys() >= {*with_ancestors(space, [name])}]
-    unknown = [name for name in space.names if name not in given and {*space.parents(name)} & {*loose}]
-    if unknown and any(len(space[name]) > 1 for name in loose):
-        reason = f"{unknown[0]} depends on the domain of a given value"
-        raise ValueError(f"values: {', '.join(missing)} must be given too, because {reason}.")
+    loose = {name for name in given if not given.keys() >= {*with_ancestors(space, [name])}}
+    children = [name for name in space.names if name not in given and loose & {*space.parents(name)}]
+    if children and any(len(space[name]) > 1 for name in loose):
+        reason = f"{children[0]!r} depends on the domain that they select"
+        raise ValueError(f"values: give {', '.join(missing)} too, because {reason}.")
     return missing
 
 
@@ -173,13 +173,11 @@ def _cut(basis: Basis, mixture: Mixture, pieces: events.Pieces, parents: events.
     rows, scale = mixture.kernels()
     # Cells next to a piece stay outside of it, however their ends are rounded.
     rounding = jnp.where(basis.frame.counted[pieces.slot], 4 * jnp.finfo(scale.dtype).eps, 0)
-    ends = jnp.stack([pieces.lower + rounding, pieces.upper - rounding])[:, parents.number]
-    lower, upper = jnp.repeat(jnp.where(parents.number[None] > 0, ends, 0), len(rows), axis=1)
+    lower, upper = (pieces.lower + rounding).at[0].set(-jnp.inf), (pieces.upper - rounding).at[0].set(jnp.inf)
+    lower, upper = (jnp.repeat(ends[parents.number], len(rows), axis=0) for ends in (lower, upper))
     rows, scale = jax.tree.map(lambda a: jnp.tile(a, (len(parents.x), 1)), (rows, scale))
     if isinstance(rows, CutRows):
-        is_cut, was_cut = upper > lower, rows.upper > rows.lower
-        lower = jnp.where(was_cut, jnp.where(is_cut, jnp.maximum(lower, rows.lower), rows.lower), lower)
-        upper = jnp.where(was_cut, jnp.where(is_cut, jnp.minimum(upper, rows.upper), rows.upper), upper)
+        lower, upper = jnp.maximum(lower, rows.lower), jnp.minimum(upper, rows.upper)
     rows = CutRows(rows.regime, rows.unit, rows.index, rows.valid, lower, upper)
     weight = jnp.tile(jnp.append(mixture.weight, mixture.prior_weight), len(parents.x))
     none = jnp.zeros_like(mixture.prior_weight)

@@ -10,7 +10,7 @@ from jaxtyping import Array, Float
 from parzax._compile import compiled
 from parzax._numerics.interval import bisected
 from parzax.density.basis import Basis
-from parzax.density.cut import REACH
+from parzax.density.cut import CutKernel, within_reach
 from parzax.density.log_kernels import kernels_of
 from parzax.density.mixture import Mixture
 from parzax.space import Points
@@ -108,6 +108,9 @@ def _bracket(basis: Basis, mixture: Mixture) -> tuple[Any, Any]:
     part, (low, high) = basis.groups[0], basis.groups[0].family.ends
     if not part.is_open:
         return low, high
-    kernels = jax.tree.map(lambda a: a[0], kernels_of(part, *mixture.kernels()))
-    reach = REACH * kernels.scale
-    return jnp.maximum((kernels.place - reach).min(), low), jnp.minimum((kernels.place + reach).max(), high)
+    kernels: Any = jax.tree.map(lambda a: a[0], kernels_of(part, *mixture.kernels()))
+    ends: Any = low, high
+    if isinstance(kernels, CutKernel):
+        kernels, ends = kernels.kernel, (jnp.maximum(kernels.lower, low), jnp.minimum(kernels.upper, high))
+    lows, highs = within_reach(kernels.place, kernels.scale, *ends)
+    return lows.min(), highs.max()

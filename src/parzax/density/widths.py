@@ -18,6 +18,8 @@ from parzax.space import INACTIVE
 _LARGEST_FACTOR, _N_FACTORS = 8.0, 13
 # Steps of the ascent in logarithms of factors, and the size of the first.
 _N_STEPS, _FIRST_STEP = 40, 0.3
+# Up to so many rows the compilation takes longer than the ascent; beyond, optimised code is six times as fast.
+_FEW_ROWS = 256
 # Largest log of a factor of one row, as a fraction of the log of the largest float.
 _LARGEST_LOG_FACTOR = 0.25
 
@@ -39,7 +41,7 @@ def adapted(basis: Basis, mixture: Mixture, sensitivity: Float[Array, ""]) -> Mi
     return _scaled(basis, mixture, jnp.where(numeric, jnp.minimum(log_factor, most)[:, None], 0))
 
 
-@compiled
+@partial(compiled, size=lambda _basis, mixture: "small" if len(mixture.rows) <= _FEW_ROWS else "middling")
 def tuned(basis: Basis, mixture: Mixture) -> Mixture:
     """The mixture with the widths of each parameter times a factor that raises the leave-one-out likelihood.
 
