@@ -87,7 +87,7 @@ PACKAGES = {
     "space": {"Choice"},
     "split": {"AbstractSplit", "Split", "SplitRows", "State"},
     "stop": {"Gain", "Patience", "Target"},
-    "surrogate": {"Draw", "GaussianProcess", "Posterior", "importances"},
+    "surrogate": {"Draw", "Effects", "GaussianProcess", "Posterior", "Region"},
 }
 NAMES = sorted(name for name in dir(px) if not name.startswith("_") and callable(getattr(px, name)))
 

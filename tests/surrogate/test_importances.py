@@ -63,9 +63,14 @@ def test_draws_are_near_the_truth_where_the_rows_are_not():
 
     def shares(key, x, losses) -> tuple[jax.Array, ...]:
         posterior = surrogate.GaussianProcess().fit(SPACE, x, losses)
-        draws = surrogate.importances(key, posterior, LEVELS, n_draws=8, n_points=1024)
+        of_points, of_draws = jax.random.split(key)
+        pairs = jax.random.split(of_points, 8), posterior.functions(of_draws, 8)
+        draws = jax.lax.map(lambda pair: shares_of_draw(*pair), pairs)
         rows = px.importance.estimate(px.encode(SPACE, x, losses, LEVELS))
-        return draws.importance, rows.importance, posterior.quality
+        return draws, rows.importance, posterior.quality
+
+    def shares_of_draw(key, draw):
+        return px.importance.of_function(key, SPACE, draw, LEVELS, n=1024).importance
 
     keys = jax.random.split(jax.random.key(2), 6)
     draws, rows, quality = jax.vmap(shares)(keys, logs.x, logs.losses[..., 0])

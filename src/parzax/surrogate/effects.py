@@ -54,15 +54,9 @@ class Effects(eqx.Module):
         """The same where the other parameters are as in the target set."""
         return _worth(self.target_losses, self.shares)
 
-    @property
-    def best(self) -> Float[Any, "b s"]:
-        """The value with the least mean loss where the other parameters are as in the target set."""
-        at = self.target_losses.argmin(axis=-1)[..., None]
-        return at.__array_namespace__().take_along_axis(self.values[None], at, axis=-1)[..., 0]
-
     def negligible(self, part: float = 0.05, probability: float = 0.95) -> Bool[Any, " s"]:
-        """Whether a slot may as well be fixed at `best`: with this probability its share of the worth of all
-        slots is below ``part``, where the other parameters are as in the target set.
+        """Whether a slot may as well be fixed at its best value: with this probability its share of the worth
+        of all slots is below ``part``, where the other parameters are as in the target set.
         """
         xp, losses = self.target_losses.__array_namespace__(), self.target_losses
         worth = (losses * self.shares[None]).sum(axis=-1) - losses.min(axis=-1)
@@ -213,10 +207,7 @@ def _surface(posterior: Posterior, key: Any, slots: Any, n_draws: int, n_points:
     def of_draw(key: PRNGKeyArray, draw: Draw) -> Any:
         pool = RandomRows.draw(key, space, _POOL * n_points, dtype)
         among = pool.here[:, slots].all(axis=1)
-
-        def of_row(levels: Any) -> Any:
-            return _mean_losses(draw, pool, slots, levels, n_points, among)
-
+        of_row = partial(_mean_losses, draw, pool, slots, n_points=n_points, among=among)
         return jax.lax.map(of_row, grid)
 
     return map_draws(of_draw, posterior, key, n_draws)

@@ -204,7 +204,14 @@ class Draw(eqx.Module):
 
     It is a draw from the prior, a sum of random waves, plus kernels at the rows that make it agree with their
     losses (Wilson et al. 2020, arXiv 2002.09309, Eq. 9). It is a pure function, so
-    `parzax.importance.of_function` and `jax.vmap` take it.
+    `parzax.importance.of_function` and `jax.vmap` take it. Importances of several draws, from separate random
+    configurations, show how much the log leaves open::
+
+        def importances(key, draw):
+            return px.importance.of_function(key, space, draw, levels=0.1)
+
+        draws = posterior.functions(jax.random.key(0), 24)
+        jax.vmap(importances)(jax.random.split(jax.random.key(1), 24), draws)
 
     Attributes:
         scale: (p,) inverse length of each axis of `embed`.

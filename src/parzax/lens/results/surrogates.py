@@ -327,8 +327,8 @@ def _explain(active: np.ndarray, declared: dict[str, Any], columns: dict[str, np
 def draw_logs(key: Any, posterior: Any) -> Observations:
     """Random configurations with their losses, one log for each draw from a posterior.
 
-    They are read as other logs are: the program for that compiles faster than the one of
-    `parzax.surrogate.importances`, which is the same as a pure function.
+    They are read as other logs are: the program for that compiles faster than one that maps
+    `parzax.importance.of_function` over the draws.
     """
     with jax.enable_x64(True):
         x, losses = _draw_logs(key, posterior, n_draws=_DRAWS, n_points=_POINTS)
