@@ -30,7 +30,7 @@ import parzax as px
 from benchmarks import command
 from benchmarks.rows import Row
 from benchmarks.settings import adjusted
-from parzax.meta.sources import Tasks, named_sources, source_rows
+from parzax.meta.sources import Tasks
 
 KERNEL, SHARE = 50.0, 0.8
 DIM, ROWS, SOURCES, POINTS = 10, 200, 5, 1000
@@ -212,7 +212,7 @@ def scores(at: np.ndarray, shares: np.ndarray) -> np.ndarray:
 
 def filled(n: int) -> px.samplers.State:
     """A state of n rows, made on the host (rows told one by one would be many)."""
-    rows = source_rows(named_sources([observations(n, 0)]), SPACE, 1, 0)
+    rows = [observations(n, 0).to_source("task 1", SPACE, 1, 0)]
     states = Tasks.of(rows, px.split.Split(px.gamma.Linear(0.1))).states
     return jax.tree.map(lambda a: a[0], states)
 

@@ -23,7 +23,8 @@ def with_auto_axes(function: Callable[P, R]) -> Callable[P, R]:
     @wraps(function)
     def call(*args: P.args, **kwargs: P.kwargs) -> R:
         arrays, static = eqx.partition((args, kwargs), eqx.is_array)
-        mesh = _explicit_mesh(arrays)
+        meshes = (jax.typeof(array).sharding.mesh for array in jax.tree.leaves(arrays))
+        mesh = next((mesh for mesh in meshes if AxisType.Explicit in mesh.axis_types), None)
         if mesh is None:
             return function(*args, **kwargs)
         not_arrays: Any = None
@@ -64,12 +65,6 @@ def jit_or_host(*static: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
         return call
 
     return decorate
-
-
-def _explicit_mesh(arrays: Any) -> Any:
-    """The mesh of the first array on a mesh with Explicit axes, or None."""
-    meshes = (jax.typeof(array).sharding.mesh for array in jax.tree.leaves(arrays))
-    return next((mesh for mesh in meshes if AxisType.Explicit in mesh.axis_types), None)
 
 
 def _shardings(mesh: AbstractMesh, arrays: Any, shapes: Any) -> Any:

@@ -13,7 +13,7 @@ from reference import pareto
 from samplers.tables import SPACE_OF, Table, table, told
 
 import parzax as px
-from parzax.meta.sources import Tasks, named_sources, place, source_rows
+from parzax.meta.sources import Tasks, named_sources, place
 from parzax.pareto import non_domination_rank
 from parzax.split.state import resolved
 
@@ -35,7 +35,7 @@ def log(x, y, space: px.Space = UNIT, **options) -> px.Observations:
 
 
 def rows_of(space: px.Space, *logs: px.Observations, m: int = 1, c: int = 0):
-    return source_rows(named_sources(logs), space, m, c)
+    return [log.to_source(name, space, m, c) for name, log in named_sources(logs).items()]
 
 
 def values_of(space: px.Space, rows) -> np.ndarray:

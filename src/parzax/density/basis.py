@@ -215,7 +215,7 @@ def usual_family(domain: Domain) -> type[AbstractKernel]:
     """The default kernel family of a domain."""
     if isinstance(domain, Categorical):
         return AitchisonAitken
-    return WrappedNormal if domain.is_circle else OPEN.get(domain.axis.ends, TruncatedNormal)
+    return WrappedNormal if domain.periodic else OPEN.get(domain.axis.ends, TruncatedNormal)
 
 
 def check_name(argument: str, name: Any, space: Space) -> None:

@@ -183,7 +183,7 @@ def _pieces(space: Space, name: str, event: Mapping[str, Wanted]) -> Iterator[tu
 def _keys(within: Range, domain: Domain) -> list[tuple[float, float]]:
     """Keys (`parzax.space.conditions`) of the values of a domain in a range."""
     axis: Any = domain.axis
-    if within.low > within.high and domain.is_circle:
+    if within.low > within.high and domain.periodic:
         parts = within._replace(high=math.inf), within._replace(low=-math.inf)
         return [keys for part in parts for keys in _keys(part, domain)]
     ends = np.clip(np.array(within, np.float64), *domain.ends())

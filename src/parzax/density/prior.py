@@ -183,7 +183,7 @@ def _log_density(belief: Any, name: str, domain: Domain, values: np.ndarray) -> 
             return np.full(len(values), -np.inf)
         log = getattr(domain, "log", False)
         distance = np.log10(values) - math.log10(belief.mean) if log else values - belief.mean
-        if domain.is_circle:
+        if domain.periodic:
             period = highest - lowest + (getattr(domain, "step", None) or 0)
             distance -= period * np.round(distance / period)
         return -0.5 * np.square(distance / belief.width)

@@ -244,9 +244,9 @@ def encode_seeds(
     )
 
 
-def _padded(x: Shaped[np.ndarray, "s n"], rows: int, value: float = 0) -> Shaped[np.ndarray, "s {rows}"]:
-    """``x`` with further columns of one value; `numpy.pad` would take as long as the level sets."""
-    out = np.full((len(x), rows), value, x.dtype)
+def _padded(x: Shaped[np.ndarray, "s n"], rows: int) -> Shaped[np.ndarray, "s {rows}"]:
+    """``x`` with further columns of 0; `numpy.pad` would take as long as the level sets."""
+    out = np.zeros((len(x), rows), x.dtype)
     out[:, : x.shape[1]] = x
     return out
 

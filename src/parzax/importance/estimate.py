@@ -19,7 +19,6 @@ from parzax.importance.layout import Layout
 from parzax.importance.regimes import estimate_regimes, level_variances, merge_pools
 from parzax.importance.variance import compute_shares
 
-REFERENCES = ("region", "uniform")
 # Divergence, reference, balance and uniform_when_undefined of `estimate`; static under jit.
 How: TypeAlias = tuple[AbstractDivergence, str, bool, bool]
 
@@ -169,7 +168,7 @@ def checked_how(
     wanted = "one of parzax.divergence, such as parzax.divergence.Explained()"
     return (
         _checks.instance("divergence", divergence, AbstractDivergence, wanted),
-        _checks.one_of("reference", reference, REFERENCES),
+        _checks.one_of("reference", reference, ("region", "uniform")),
         _checks.flag("balance", balance),
         _checks.flag("uniform_when_undefined", uniform_when_undefined),
     )

@@ -111,7 +111,7 @@ def grid_cells(domain: Domain, grid: Grid) -> tuple[type[AbstractKernel] | None,
     log = getattr(domain, "log", False)
     by_number = isinstance(domain, Ordinal) or (grid.mirror and size is not None and not log)
     n_cells = grid.max_cells
-    if domain.is_circle:
+    if domain.periodic:
         n_cells = min(n_cells, size or n_cells)
         return WrappedNormal, n_cells, CellRule(scale=partial(_arc_cells, axis=axis, n_cells=n_cells))
     if size is not None and log and not by_number:
@@ -149,7 +149,7 @@ def cell_points(domain: Domain, n_cells: int) -> np.ndarray:
         table = np.asarray(getattr(domain, "values", np.arange(n_cells)), np.float64)
         return np.interp(np.linspace(0, len(table) - 1, 2 * n_cells - 1), np.arange(len(table)), table)
     low, high = _ends(domain)
-    if domain.is_circle:
+    if domain.periodic:
         # The cells fill the circle, on which the first value comes one step after the last.
         step = getattr(domain, "step", None) or 0
         half = (high - low + step) / n_cells / 2
@@ -201,11 +201,6 @@ class Block:
     def has_cells(self) -> bool:
         """Whether the rows lie on one grid: the domain has several values, and its bounds do not move."""
         return self.family is not None and not self.varying
-
-    @property
-    def is_periodic(self) -> bool:
-        """Whether the cells are on a circle."""
-        return self.family is not None and self.family.periodic
 
     @property
     def is_categorical(self) -> bool:

@@ -90,7 +90,7 @@ def _merging(block: Block) -> Any:
     """The function that merges the cells of a block."""
     if block.is_categorical:
         return _merged_categories
-    return _merged_arcs if block.is_periodic else _merged_numbers
+    return _merged_arcs if block.family is not None and block.family.periodic else _merged_numbers
 
 
 def _merged_arcs(

@@ -16,7 +16,7 @@ from parzax.density.smoothing import Smoothing
 from parzax.kernels.bandwidth import Scott
 from parzax.meta import Comparison, Variation
 from parzax.meta.comparison import ComparedTask, SimilarityEstimator, kept_parameters, over_tasks
-from parzax.meta.sources import Tasks, named_sources, source_rows
+from parzax.meta.sources import Tasks, named_sources
 from parzax.space import Space
 from parzax.split import AbstractSplit, Split
 from parzax.split.gamma import Linear
@@ -94,7 +94,7 @@ def task_similarity(
     target = first.space if space is None else space
     target.check_dtype(jnp.result_type(float), native=True, arrays=False)
     n_constraints = _checks.whole_number("n_constraints", n_constraints, 0)
-    rows = source_rows(logs, target, first.n_objectives, n_constraints)
+    rows = [log.to_source(name, target, first.n_objectives, n_constraints) for name, log in logs.items()]
     estimator, every = SimilarityEstimator.of(target, smoothing, comparison), Tasks.of(rows, split)
     compared, n_below = every.compared(estimator), every.below[:, 0].sum(axis=-1)
     least = min(n_below[n_below > 0].tolist(), default=1)

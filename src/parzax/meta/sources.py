@@ -48,15 +48,6 @@ class SourceRows:
     def __len__(self) -> int:
         return len(self.at)
 
-    def to_source(self, *_: Any) -> "SourceRows":
-        """These rows, as `parzax.Observations.to_source` gives those of a log."""
-        return self
-
-    @property
-    def n_objectives(self) -> int:
-        """m, the number of objectives."""
-        return self.losses.shape[1]
-
     @property
     def lacking(self) -> Bool[np.ndarray, " d"]:
         """Mask of the parameters without any value although they are active in some row."""
@@ -185,7 +176,10 @@ class Sources(eqx.Module):
 
 
 def named_sources(sources: Any, argument: str = "sources") -> dict[str, Any]:
-    """Source tasks by name, from a list or a dict of logs or `SourceRows`.
+    """Source tasks by name, from a list or a dict of logs.
+
+    A log is anything with the method ``to_source(name, space, n_objectives, n_constraints)``, such as
+    `parzax.Observations`.
 
     TypeError for a value that is neither, ValueError for no source and for names that are equal as text.
     """
@@ -204,17 +198,6 @@ def named_sources(sources: Any, argument: str = "sources") -> dict[str, Any]:
     if not out:
         raise ValueError(f"{argument} must have at least one task.")
     return out
-
-
-def source_rows(
-    sources: Mapping[str, Any], space: Space, n_objectives: int, n_constraints: int
-) -> list[SourceRows]:
-    """The source tasks, see `named_sources`, as rows of the target's space.
-
-    A log is anything with the method ``to_source(name, space, n_objectives, n_constraints)``, such as
-    `parzax.Observations`.
-    """
-    return [one.to_source(name, space, n_objectives, n_constraints) for name, one in sources.items()]
 
 
 def _state(rows: SourceRows, size: int, dtype: Any) -> State:

@@ -240,11 +240,6 @@ def concatenate(*parts: Points) -> Points:
     return jax.tree.map(lambda *arrays: jnp.concatenate(arrays), *parts)
 
 
-def select(first: Bool[Array, "n 1"], a: Points, b: Points) -> Points:
-    """Points of a where ``first`` is True, else points of b."""
-    return jax.tree.map(lambda x, y: jnp.where(first, x, y), a, b)
-
-
 def draw_midpoints(
     key: PRNGKeyArray, below: AbstractMixture, basis: Basis, n: int, n_candidates: int
 ) -> Points:

@@ -12,7 +12,7 @@ from parzax._numerics import to_device
 from parzax.acquisition import AbstractAcquisition, Relative
 from parzax.density.smoothing import Smoothing
 from parzax.meta import AbstractTaskWeights, Comparison, MixedSmoothing
-from parzax.meta.sources import Notes, SourceRows, Sources, best, named_sources, source_rows
+from parzax.meta.sources import Notes, SourceRows, Sources, best, named_sources
 from parzax.samplers.candidates import AbstractStart, FromRows, Proposal
 from parzax.samplers.presets import Directions, names_guesses, tpe
 from parzax.samplers.sampler import Sampler
@@ -99,7 +99,7 @@ def meta_learn_tpe(
         acquisition=acquisition, proposal=proposal, prior=prior,
     )  # fmt: skip
     space.check_dtype(jnp.result_type(float), native=True, arrays=False)
-    rows = source_rows(named, space, target.n_objectives, target.n_constraints)
+    rows = [one.to_source(name, space, n_objectives, n_constraints) for name, one in named.items()]
     if start is None:
         start = first_suggestions(n_constraints)
     if not isinstance(start, AbstractStart):

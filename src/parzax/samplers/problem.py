@@ -148,9 +148,8 @@ class Problem(eqx.Module):
         with suppress(TypeError, ValueError):
             parameters = inspect.signature(fn).parameters
         takes = "active" if "active" in parameters else "params"
-        optional = {"name": name, "feasible_optimum": feasible_optimum, "takes": takes}
-        sizes = {"n_objectives": n_objectives, "n_constraints": n_constraints}
-        return cls(fn=fn, space=space, **sizes, **optional)
+        about = {"name": name, "feasible_optimum": feasible_optimum, "takes": takes}
+        return cls(fn, space, n_objectives, n_constraints, **about)
 
     def __call__(self, key: PRNGKeyArray, x: Any) -> Evaluation:
         """Evaluate one configuration; pure, jit- and vmap-able.
@@ -200,9 +199,8 @@ class Problem(eqx.Module):
     def _evaluate(self, key: PRNGKeyArray, x: Float[Array, " d"]) -> Any:
         """The result of fn for a configuration whose shape was checked."""
         params = x if self.takes == "x" else self.space.unflatten(x)
-        active = self.space.active(x) if self.takes == "active" else None
+        options = {"active": self.space.active(x)} if self.takes == "active" else {}
         try:
-            options = {} if active is None else {"active": active}
             return call_traced(self.fn, _ARGUMENTS, key, params, **options)
         except KeyError as error:
             missing = error.args[0] if error.args else None

@@ -145,13 +145,11 @@ def as_configurations(state: State, differs: bool | None = None) -> tuple[State,
         order = state.sort_rows(jnp.where(jnp.isnan(mean), jnp.inf, mean))
         return noise, mean, limits, jnp.where(noise, order, state.loss_order)
 
-    def unchanged() -> tuple[Array, Array, Array, Array]:
-        return jnp.zeros((), bool), losses, state.constraints, state.loss_order
-
-    noise, mean, limits, order = False, losses, state.constraints, state.loss_order
+    unchanged = jnp.zeros((), bool), losses, state.constraints, state.loss_order
+    noise, mean, limits, order = unchanged
     if differs is not False:
         differences = somewhere(has_differences(state))
-        noise, mean, limits, order = jax.lax.cond(differences, averaged, unchanged)
+        noise, mean, limits, order = jax.lax.cond(differences, averaged, lambda: unchanged)
     copies = evaluated & (first < jnp.arange(state.capacity, dtype=first.dtype)) & jnp.logical_not(noise)
     mean = jnp.where(copies[:, None], jnp.nan, mean)
     only = state.constraint_only | copies
@@ -236,13 +234,10 @@ def choose_repeats(
         n_due = jnp.where(noise, 0 if several else due(_EVERY), unknown)
         return again & (confirm | (by_itself & (i < n_due))), rows
 
-    def choose_none() -> tuple[Bool[Array, " n"], Int[Array, " n"]]:
-        return jnp.zeros(n, bool), jnp.zeros(n, jnp.int32)
-
     # Most steps compute no means.
     is_due = due(jnp.where(noise, _EVERY, _EVERY_UNKNOWN)) > 0
-    some = jnp.any(confirm) | (by_itself & is_due)
-    return jax.lax.cond(somewhere(some), choose, choose_none)
+    some, none = jnp.any(confirm) | (by_itself & is_due), (jnp.zeros(n, bool), jnp.zeros(n, jnp.int32))
+    return jax.lax.cond(somewhere(some), choose, lambda: none)
 
 
 def incumbents(

@@ -78,14 +78,13 @@ class Sampler(eqx.Module):
 
     def __check_init__(self) -> None:
         """Raise for invalid settings, unless they are traced."""
+        _checks.instance("space", self.space, Space | None, "a parzax.Space", "; write parzax.Space(domains)")
         kinds = {
-            "space": Space | None, "split": AbstractSplit, "smoothing": AbstractSmoothing,
-            "acquisition": AbstractAcquisition, "start": AbstractStart, "proposal": Proposal,
+            "split": AbstractSplit, "smoothing": AbstractSmoothing, "acquisition": AbstractAcquisition,
+            "start": AbstractStart, "proposal": Proposal,
         }  # fmt: skip
         for name, kind in kinds.items():
-            wanted = "a parzax.Space" if name == "space" else f"an instance of {kind.__name__}"
-            hint = "; write parzax.Space(domains)" if name == "space" else ""
-            _checks.instance(name, getattr(self, name), kind, wanted, hint)
+            _checks.instance(name, getattr(self, name), kind, f"an instance of {kind.__name__}")
         _checks.whole_number("n_constraints", self.n_constraints, 0)
         if self.space is not None:
             self.space.check_bounded("samplers need bounds")

@@ -15,7 +15,7 @@ from parzax import _checks
 from parzax.density import AbstractMixture, Mixture
 from parzax.density.basis import Basis
 from parzax.samplers import candidates
-from parzax.samplers.candidates import Score, concatenate, select
+from parzax.samplers.candidates import Score, concatenate
 from parzax.samplers.repeats import as_configurations, choose_repeats
 from parzax.space import Points
 from parzax.split import State
@@ -96,7 +96,7 @@ def suggest_points(
     if pool is None:
         by_chance &= jnp.logical_not(starting)
     drawn = random(pick)
-    mixed = select(by_chance, drawn, suggested)
+    mixed = jax.tree.map(partial(jnp.where, by_chance), drawn, suggested)
     if n == 1 or (pool is None and basis.free_continuum):
         return mixed
     # If a random configuration equals a suggestion, another suggestion replaces it.
@@ -132,7 +132,7 @@ def suggest(
     if n == 1 or basis.free_continuum:
         return values
     # A new suggestion may equal a repeat; another one replaces it.
-    points = concatenate(select(again[:, None], state.points[rows], at), at)
+    points = concatenate(jax.tree.map(partial(jnp.where, again[:, None]), state.points[rows], at), at)
     values = jnp.concatenate([values, x])
     return values[candidates.pick_different(basis, points, jnp.arange(2 * n), n)]
 

@@ -37,6 +37,7 @@ class Domain(ABC):
     _: KW_ONLY
     when: Condition | Sequence[Condition] = ()
     conditions: tuple[Condition, ...] = field(init=False, compare=False)
+    periodic = False  # whether the last value is next to the first, see `Float` and `Int`
     __repr__ = repr_as_call
 
     def __new__(cls, *_: Any, **kwargs: Any) -> Self:
@@ -67,11 +68,6 @@ class Domain(ABC):
     @property
     def has_integers(self) -> bool:
         """Whether the values are integers by type, as in `Int`; not only equal to integers."""
-        return False
-
-    @property
-    def is_circle(self) -> bool:
-        """Whether the last value is next to the first, see `Float` and `Int`."""
         return False
 
     def outside(self, values: np.ndarray) -> np.ndarray:
@@ -143,19 +139,12 @@ class Numeric(Domain):
                 raise ValueError(f"{name}: step must be positive, got {self.step!r}.")
             if self.log and (step != 1 or isinstance(self, Float)):
                 raise ValueError(f"{name}: step={self.step!r} and log=True cannot be combined.")
-            self._check_division(step)
-
-    @property
-    def is_circle(self) -> bool:
-        return self.periodic
-
-    def _check_division(self, step: float) -> None:
-        """Refuse a step that does not divide the range."""
-        ratio = (self.high - self.low) / step
-        if abs(ratio - round(ratio)) > _RATIO_SLACK:
-            division = f"step={self.step!r} does not divide [{self.low!r}, {self.high!r}]"
-            last = f"the last value it reaches is {self.low + math.floor(ratio) * step!r}."
-            raise ValueError(f"{type(self).__name__}: {division}; {last}")
+            # Steps of a `Varying` domain are counted from each row's lower bound, so they divide no range.
+            ratio = (self.high - self.low) / step
+            if abs(ratio - round(ratio)) > _RATIO_SLACK and not isinstance(self, Varying):
+                division = f"step={self.step!r} does not divide [{self.low!r}, {self.high!r}]"
+                last = f"the last value it reaches is {self.low + math.floor(ratio) * step!r}."
+                raise ValueError(f"{name}: {division}; {last}")
 
     def _number(self, field: str) -> float:
         """Return a field as a finite number, or raise."""
@@ -227,9 +216,6 @@ class Varying(Numeric):
     (`parzax.Status.UNIDENTIFIABLE`). Everything else treats the domain as a continuum from ``low`` to
     ``high``.
     """
-
-    def _check_division(self, step: float) -> None:
-        """No check: steps are counted from each row's lower bound, so they need not divide high - low."""
 
 
 @dataclass(frozen=True, repr=False)

@@ -86,7 +86,6 @@ class Space:
         self.order = tuple(name for names in self.generations for name in names)
         self.slots = tuple(Slot(j, i, d) for j, ds in enumerate(self.domains) for i, d in enumerate(ds))
         self.structure = structure
-        self._columns = {name: j for j, name in enumerate(self._domains)}
         self.valid = as_rules(valid)
         for rule in self.valid:
             if not callable(rule):
@@ -147,7 +146,7 @@ class Space:
     def index(self, name: str) -> int:
         """Column of parameter ``name``."""
         self[name]
-        return self._columns[name]
+        return self.names.index(name)
 
     def parents(self, name: str) -> tuple[str, ...]:
         """Names of the parameters that parameter ``name`` depends on directly."""
@@ -216,25 +215,25 @@ class Space:
                 name = self.names[slot.parameter]
                 raise ValueError(f"space: {what}, but {name!r} is {slot.domain!r}; give finite bounds.")
 
-    def derive_regimes(self, values: np.ndarray, recorded: np.ndarray | None = None) -> np.ndarray:
+    def derive_regimes(self, values: np.ndarray) -> np.ndarray:
         """Regime of every parameter in every row, from the conditions.
 
         Args:
             values: (..., d) native values, NaN where inactive, categories as codes.
-            recorded: (..., d) regimes to take for parameters with `Recorded` domains.
 
         Returns:
             (..., d) int16: index of the first domain whose conditions hold, -1 where none does.
 
         Raises:
-            ValueError: if a parameter has several `Recorded` domains and ``recorded`` is not given.
+            ValueError: if a parameter has several `Recorded` domains.
         """
         _checks.on_host("values", values)
-        return self.classify(np.asarray(values, dtype=np.float64), recorded)[0]
+        return self.classify(np.asarray(values, dtype=np.float64))[0]
 
     def classify(self, values: Any, recorded: np.ndarray | None = None) -> tuple[Any, Any]:
         """Regimes as in `derive_regimes`, and which values are in their domains, or NaN where inactive.
 
+        ``recorded`` are (..., d) regimes to take for parameters with `Recorded` domains.
         With JAX arrays it is a pure function.
         """
         xp, rows, given = values.__array_namespace__(), values.reshape(-1, len(self.names)), None

@@ -310,7 +310,7 @@ def embed_points(space: Space, at: Points) -> Float[Array, "n p"]:
             absent = at.regime[:, j : j + 1] == INACTIVE
             # Two different categories have squared distance 2 (1 / sqrt 2)^2 = 1.
             column = jnp.where(absent, 1 / n_values, chosen) / 2**0.5
-        elif all(domain.is_circle for domain in space.domains[j]):
+        elif all(domain.periodic for domain in space.domains[j]):
             turns = 2 * np.pi * column
             column = jnp.concatenate([jnp.cos(turns), jnp.sin(turns)], axis=1) / (2 * np.pi)
         columns.append(column.astype(dtype))
@@ -327,7 +327,7 @@ def _n_values(space: Space) -> list[int]:
 
 def _axes(space: Space) -> np.ndarray:
     """The parameter of each axis of `embed`."""
-    n_axes = [2 if all(domain.is_circle for domain in domains) else 1 for domains in space.domains]
+    n_axes = [2 if all(domain.periodic for domain in domains) else 1 for domains in space.domains]
     return np.repeat(np.arange(len(space)), np.maximum(_n_values(space), n_axes))
 
 

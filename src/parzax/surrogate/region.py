@@ -155,7 +155,7 @@ def _within(domain: Domain, low: float, high: float, choices: np.ndarray) -> Dom
         return replace(domain, choices=[c for c, kept in zip(domain.choices, choices, strict=False) if kept])
     if isinstance(domain, Ordinal):
         return replace(domain, values=[v for v in domain.values if low <= v <= high])
-    is_fixed = low < high and (isinstance(domain, Varying) or domain.is_circle)
+    is_fixed = low < high and (isinstance(domain, Varying) or domain.periodic)
     if not isinstance(domain, Numeric) or is_fixed:
         return domain
     if domain.n_values is None and low < high:

@@ -29,7 +29,7 @@ from parzax.lens.logs import Observations
 from parzax.lens.logs.sources import check_log
 from parzax.lens.run.session import Session, prepare
 from parzax.meta import MixedSmoothing
-from parzax.meta.sources import best_of, source_rows
+from parzax.meta.sources import best_of
 from parzax.samplers import RandomStart, Sampler, meta_learn_tpe, tpe
 from parzax.samplers.meta_learning import first_suggestions
 from parzax.space import Float, Numeric, Space
@@ -111,7 +111,7 @@ class Settings:
         logs = self.sources
         if not self.mixes:
             # Sources that are used only for the first trials need not have the study's constraints.
-            report = tuple(task.summary for task in source_rows(logs, space, n_objectives, 0))
+            report = tuple(log.to_source(name, space, n_objectives, 0).summary for name, log in logs.items())
             return self.sampler(space, n_objectives, n_constraints), report
         if not n_constraints:  # constraints may also be unknown so far
             logs = {name: replace(log, constraints=None) for name, log in logs.items()}

@@ -113,12 +113,11 @@ def scott_on_grid(
     counts: Shaped[Array, " g"],
     *,
     floor_quartiles: bool = False,
-    minimum: float = MINIMUM,
     dtype: jnp.dtype | None = None,
 ) -> Float[Array, ""]:
     """Scott's rule for the positions 0..g-1 with frequency ``counts``, in cells.
 
-    It is max(1.059 * min(IQR / 1.34, sd) * n^(-1/5), minimum), sd with ddof 1 (Scott 1992; PED-ANOVA, arXiv
+    It is max(1.059 * min(IQR / 1.34, sd) * n^(-1/5), `MINIMUM`), sd with ddof 1 (Scott 1992; PED-ANOVA, arXiv
     2304.10255). The first quartile is the first occupied cell whose running count reaches n/4. The third
     quartile is the first cell whose running count exceeds 3n/4.
 
@@ -126,11 +125,10 @@ def scott_on_grid(
         counts: (g,) integers, or floats for fractional weights.
         floor_quartiles: if True, compare running counts with floor(n/4) and floor(3n/4), as Optuna does. If
             False, reversing the order of the cells does not change the bandwidth.
-        minimum: smallest bandwidth, in cells.
         dtype: floating dtype of the result; JAX's default if None.
 
     Returns:
-        Bandwidth in cells; ``minimum`` if all counts are 0. jit- and vmap-able.
+        Bandwidth in cells; `MINIMUM` if all counts are 0. jit- and vmap-able.
     """
     dtype = jnp.result_type(float) if dtype is None else dtype
     position = jnp.arange(counts.shape[0], dtype=dtype)
@@ -138,7 +136,7 @@ def scott_on_grid(
     low, high = _quartile_cells(counts, n, floor_quartiles)
     size = jnp.maximum(n.astype(dtype), 1)
     spread = deviation(position, counts.astype(dtype))
-    return jnp.maximum(scott_scale((high - low).astype(dtype), spread, size), minimum)
+    return jnp.maximum(scott_scale((high - low).astype(dtype), spread, size), MINIMUM)
 
 
 def _quartile_cells(counts: Array, n: Array, floor: bool) -> tuple[Array, Array]:

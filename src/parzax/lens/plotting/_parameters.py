@@ -99,7 +99,7 @@ def choose_axis(domain: Domain, values: np.ndarray) -> ParameterAxis:
     if len(values) == domain.n_values and len(values) <= _MOST_LABELS:
         return ParameterAxis(values, labels=list(map(number, values)))
     log = getattr(domain, "log", False)
-    return ParameterAxis(values, log, integer=isinstance(domain, Int), periodic=domain.is_circle)
+    return ParameterAxis(values, log, integer=isinstance(domain, Int), periodic=domain.periodic)
 
 
 class Plane(NamedTuple):

@@ -1117,7 +1117,7 @@ def _best_values(
     # The contiguous cells with the largest sum, as the largest difference of two running sums; rounded, so
     # that of equal ones those with the fewest cells at either end are taken in any precision.
     running = np.round(np.concatenate([[0.0], np.cumsum(excess)]), 5)
-    if domain.is_circle:
+    if domain.periodic:
         # All cells sum to 0, so the best arc goes from the smallest running sum to the largest.
         start, stop = int(np.argmin(running[:-1])), int(np.argmax(running[1:])) + 1
         cells = np.arange(start, stop + len(values) * (stop <= start)) % len(values)

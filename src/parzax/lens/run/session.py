@@ -332,7 +332,7 @@ def _without_bounds(space: Space, dtype: Any) -> Space:
         if domain.axis.discrete:
             return domain
         if not is_parent:
-            return Float(0, 1, periodic=domain.is_circle, when=domain.when)
+            return Float(0, 1, periodic=domain.periodic, when=domain.when)
         Space({name: replace(domain, when=())}).check_dtype(dtype, native=True, arrays=False)
         return domain
 
