@@ -9,8 +9,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-
-from parzax.lens.cli import main
+from command_line import run
 
 GOOD_SPACE = {"parameters": [{"name": "x", "kind": "float", "low": 0, "high": 1}]}
 TABLE = pd.DataFrame({"params_x": np.linspace(0, 1, 30), "value": np.linspace(1, 0, 30)})
@@ -135,9 +134,7 @@ ARGUMENTS = [
 
 
 @pytest.fixture(autouse=True)
-def folder(monkeypatch, tmp_path):
-    monkeypatch.setenv("PARZAX_NO_CACHE", "1")
-    monkeypatch.chdir(tmp_path)
+def folder(in_tmp_path, tmp_path):
     Path("good.json").write_text(json.dumps(GOOD_SPACE))
     return tmp_path
 
@@ -149,8 +146,7 @@ def contents(folder):
 def refused(args, message, folder, capsys):
     """Check one refusal; the name of the case is in the error if it fails."""
     before = contents(folder)
-    status = main([str(a) for a in args])
-    out, err = capsys.readouterr()
+    status, out, err = run(capsys, *args)
     case = f"{[str(a)[:80] for a in args]}: {err[:700]!r}"
     assert status == 2, case
     assert out == "", case

@@ -18,6 +18,7 @@ import pyarrow.csv
 import pytest
 from benchmarks.synthetic import activation
 from caches import programs_in
+from command_line import run
 
 import parzax as px
 from parzax.lens._waiting import saying, says_that_it_compiles
@@ -29,13 +30,7 @@ from parzax.lens.results.surrogates import MOST_ROWS
 from parzax.lens.tables import files
 
 N = 200
-
-
-@pytest.fixture(autouse=True)
-def quiet(monkeypatch, tmp_path):
-    """Each test in its own folder, without the compilation cache of the user."""
-    monkeypatch.setenv("PARZAX_NO_CACHE", "1")
-    monkeypatch.chdir(tmp_path)
+pytestmark = pytest.mark.usefixtures("in_tmp_path")
 
 
 @pytest.fixture(scope="module")
@@ -74,13 +69,6 @@ def _trial(row, f):
     }
     params = {name: float(row["cxy".index(name)]) for name in distributions}
     return optuna.trial.create_trial(params=params, distributions=distributions, value=float(f))
-
-
-def run(capsys, *args):
-    """Exit status, stdout, stderr."""
-    status = main([str(a) for a in args])
-    out, err = capsys.readouterr()
-    return status, out, err
 
 
 # Where a test does not ask how sure the numbers are: most of a command's time is for that.

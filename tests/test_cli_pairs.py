@@ -10,6 +10,7 @@ import numpy as np
 import optuna
 import pandas as pd
 import pytest
+from command_line import run
 from optuna.distributions import BaseDistribution
 
 import parzax as px
@@ -28,18 +29,9 @@ def make_table(seed, weights):
 
 
 @pytest.fixture(autouse=True)
-def _folder(monkeypatch, tmp_path):
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("PARZAX_NO_CACHE", "1")
+def _folder(in_tmp_path):
     make_table(0, [1.0, 0.4, 0.0]).to_csv("a.csv", index=False)
     make_table(1, [0.4, 1.0, 0.0]).to_csv("b.csv", index=False)
-
-
-def run(capsys, *args):
-    """Exit status, stdout, stderr."""
-    status = main(list(map(str, args)))
-    out, err = capsys.readouterr()
-    return status, out, err
 
 
 def test_interactions_are_those_of_python(capsys):

@@ -2,6 +2,7 @@
 
 import re
 
+import command_line
 import numpy as np
 import pandas as pd
 import pytest
@@ -20,18 +21,14 @@ NO_DATA = "NO_DATA: Too few usable rows: an importance needs two rows with losse
 ALL_EQUAL = "ALL_EQUAL: All losses are equal, so no level set stands out; check the target column."
 
 
+pytestmark = pytest.mark.usefixtures("in_tmp_path")
+
+
 def run(capsys, df, *options):
     """Exit status, the lines on stdout, and stderr."""
     df.to_csv("t.csv", index=False)
-    status = main(["importance", "t.csv", "--direction", "minimize", *options])
-    out, err = capsys.readouterr()
+    status, out, err = command_line.run(capsys, "importance", "t.csv", "--direction", "minimize", *options)
     return status, out.splitlines(), err
-
-
-@pytest.fixture(autouse=True)
-def _folder(monkeypatch, tmp_path):
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("PARZAX_NO_CACHE", "1")
 
 
 def test_one_row(capsys):

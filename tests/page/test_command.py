@@ -14,12 +14,7 @@ import parzax as px
 from page.test_content import Texts, data_of
 from parzax.lens.cli import main
 
-
-@pytest.fixture(autouse=True)
-def quiet(monkeypatch, tmp_path):
-    """Each test in its own folder, without the compilation cache of the user."""
-    monkeypatch.setenv("PARZAX_NO_CACHE", "1")
-    monkeypatch.chdir(tmp_path)
+pytestmark = pytest.mark.usefixtures("in_tmp_path")
 
 
 @pytest.fixture(scope="module")

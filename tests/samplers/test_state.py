@@ -213,7 +213,7 @@ def test_groups_with_one_scale(name, rule, double):
     with jax.enable_x64(double):
         observed, at = (encoded(space, jnp.asarray(values)) for values in own)
         masks = jnp.asarray(_masks(len(own[0])))
-        ages = jnp.asarray(np.broadcast_to(np.linspace(0.1, 1, masks.shape[-1]), masks.shape))
+        ages = jnp.asarray(np.where(masks, np.linspace(0.1, 1, masks.shape[-1]), 0))
         found, unordered, wanted, drawn, alone = _both(
             space, observed, at, masks, ages, jax.random.key(1), *RULES[rule]
         )

@@ -8,7 +8,7 @@ import pytest
 from jax.scipy.linalg import cholesky, solve_triangular
 from scipy.stats import multivariate_normal
 
-from parzax.surrogate.factors import deviance, eigh, whitening
+from parzax.surrogate.factors import deviance, eigh, solve, whitening
 
 
 def matrices(m, n):
@@ -24,8 +24,10 @@ def test_beside_scipy(n):
     with jax.enable_x64(True):
         white = np.asarray(whitening(jnp.asarray(covariance)))
         height = deviance(jnp.asarray(covariance), jnp.asarray(values))
+        solved = np.asarray(solve(jnp.asarray(covariance), jnp.asarray(values)))
     np.testing.assert_allclose(white @ covariance @ white.T, np.eye(n), atol=1e-10)
     np.testing.assert_array_equal(white, np.tril(white))
+    np.testing.assert_allclose(covariance @ solved, values, atol=1e-10)
     expected = -multivariate_normal(cov=covariance).logpdf(values) - n * np.log(2 * np.pi) / 2
     assert float(height) == pytest.approx(expected, rel=1e-10)
 
@@ -37,7 +39,7 @@ def plain(covariance, values):
 
 
 def test_derivatives():
-    """First and second ones, by both modes, of deviances and of what `whitening` makes of the values."""
+    """First and second ones, by both modes; of `solve` along one direction."""
 
     def changes(function):
         # A covariance is symmetric, and so are its changes.
@@ -46,16 +48,15 @@ def test_derivatives():
 
         return jax.jit(lambda both: (jax.grad(of_both)(both), jax.hessian(of_both)(both)))
 
-    def by_whitening(covariance, values):
-        matrix = whitening(covariance)
-        return ((matrix @ values) ** 2).sum() / 2 - jnp.log(jnp.diag(matrix)).sum()
-
     (covariance,), (values,) = matrices(1, 3)
     with jax.enable_x64(True):
-        both = jnp.concatenate([jnp.asarray(covariance), jnp.asarray(values)[:, None]], axis=1)
+        k, w = jnp.asarray(covariance), jnp.asarray(values)
+        both = jnp.concatenate([k, w[:, None]], axis=1)
         expected = changes(plain)(both)
-        for function in (deviance, by_whitening):
+        for function in (deviance, lambda k, w: jax.vmap(deviance)(k[None], w[None])[0]):
             chex.assert_trees_all_close(changes(function)(both), expected, rtol=1e-9, atol=1e-10)
+        change = jax.jvp(solve, (k, w), (k, w))[1]  # K^-1 (dw - dK K^-1 w)
+        np.testing.assert_allclose(change, np.zeros(3), atol=1e-12)
 
 
 def test_batches_of_batches():
@@ -66,6 +67,7 @@ def test_batches_of_batches():
             deviance(covariance, values),
             jax.grad(deviance)(covariance, values),
             eigh(covariance)[1] @ values,
+            solve(covariance, values),
         )
 
     covariance, values = matrices(6, 5)

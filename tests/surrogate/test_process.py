@@ -158,6 +158,20 @@ def test_predictions_are_those_of_the_conditional_normal():
         np.testing.assert_allclose(found, best + np.exp(center + scale * w) - by, rtol=1e-6)
 
 
+def test_slopes_of_predictions():
+    x, losses = log()
+    with jax.enable_x64(True):
+        posterior = jax.tree.map(jnp.asarray, GP.fit(SPACE, x, losses))
+
+        def upper(lr):
+            return posterior.predict(jnp.array([[lr, 0, 4, np.nan]]))[2, 0]
+
+        at, step = jnp.array(0.1), 1e-5
+        values = jax.jit(lambda at: (upper(at), jax.grad(upper)(at), jax.jacfwd(upper)(at)))
+        expected = (values(at + step)[0] - values(at - step)[0]) / (2 * step)
+        np.testing.assert_allclose(values(at)[1:], np.array([expected, expected]), rtol=1e-6)
+
+
 @pytest.mark.slow
 def test_draws_have_the_conditional_mean_and_covariance():
     """With one value of lengths, amplitude, noise and offset the draws have Student's distribution."""

@@ -13,7 +13,7 @@ from jaxtyping import Array, Bool, Float, PRNGKeyArray
 from parzax import _checks
 from parzax._compile import compiled
 from parzax.space import INACTIVE, Categorical, Points, Space
-from parzax.surrogate.factors import deviance, eigh, whitening
+from parzax.surrogate.factors import deviance, eigh, solve, whitening
 
 # Variance of the constant, in units of the variance of the warped losses: its prior is hardly informative.
 _CONSTANT = 1.0
@@ -350,13 +350,6 @@ def _shares_of_space(space: Space, z: Any, used: Any, n: int = 1024) -> Any:
     return jnp.where(used, jnp.zeros(len(z), z.dtype).at[nearest].add(1 / n), 0)
 
 
-def _left_out(covariance: Any, w: Any) -> tuple[Any, Any]:
-    """Mean error and variance of each row, given the others (Rasmussen and Williams 2006, Eq. 5.12)."""
-    inverse = whitening(covariance)
-    variance = 1 / (inverse * inverse).sum(axis=0)
-    return variance * (inverse.T @ (inverse @ w)), variance
-
-
 @partial(compiled, size="middling")
 def _fit(settings: GaussianProcess, space: Space, x: Any, losses: Any) -> Posterior:
     used = losses < jnp.inf
@@ -372,8 +365,7 @@ def _fit(settings: GaussianProcess, space: Space, x: Any, losses: Any) -> Poster
     warp = partial(Warp.of_place, offsets=settings.offsets, losses=losses, share=share)
 
     def negative_log_posterior(values: Any) -> Any:
-        covariance, _, _ = _covariance(values, z, used, axes)
-        warped = warp(values[-1])
+        covariance, warped = _covariance(values, z, used, axes)[0], warp(values[-1])
         w, slopes = jnp.where(used, warped(losses), 0), jnp.where(used, warped.log_slope(losses), 0)
         return (((values - prior) / prior_spread) ** 2).sum() / 2 + deviance(covariance, w) - slopes.sum()
 
@@ -381,7 +373,9 @@ def _fit(settings: GaussianProcess, space: Space, x: Any, losses: Any) -> Poster
         partial(_minimise, negative_log_posterior), prior[None] + jnp.array(starts, dtype)
     )
     mode = modes[jnp.nanargmin(heights)]
-    error, _ = _left_out(_covariance(mode, z, used, axes)[0], jnp.where(used, warp(mode[-1])(losses), 0))
+    # The mean error of each row, given the others (Rasmussen and Williams 2006, Eq. 5.12).
+    white, w = whitening(_covariance(mode, z, used, axes)[0]), jnp.where(used, warp(mode[-1])(losses), 0)
+    error = (white @ w) @ white / (white * white).sum(axis=0)
     quality = 1 - share @ error**2
     slope = jax.grad(negative_log_posterior)
     # Differences of slopes take half the time to compile of second derivatives.
@@ -483,7 +477,6 @@ def _functions(self: Posterior, key: Any, elsewhere: Any, n: int, n_features: in
         )
         error = tail * jax.random.normal(of_noise, (n_rows,), dtype) * jnp.sqrt(noise)
         gap = jnp.where(self.used, warp(self.losses) - prior.prior(prior.z) - error, 0)
-        white = whitening(covariance)
-        return eqx.tree_at(lambda d: d.correction, prior, white.T @ (white @ gap))
+        return eqx.tree_at(lambda d: d.correction, prior, solve(covariance, gap))
 
     return jax.lax.map(draw, jax.random.split(key, n))
