@@ -1,0 +1,290 @@
+"""CNSGA-II and HyperMapper by level of the constraint, and ranks before the last evaluation."""
+
+import os
+import subprocess
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+
+import parzax as px
+from benchmarks.studies.papers import hypermapper_runs
+from benchmarks.studies.papers.c_tpe import nei, searches, settings
+from benchmarks.studies.papers.c_tpe.printed import table_1
+from benchmarks.studies.papers.c_tpe.results import Results, gap_ratio, percentage_loss
+from benchmarks.studies.papers.c_tpe.rows import constrained
+from benchmarks.studies.papers.c_tpe.rows import results as results_of
+from benchmarks.studies.papers.c_tpe.rows import units as units_of_page
+from benchmarks.studies.papers.c_tpe.settings import CNSGA, OURS, RANDOM, VANILLA, Setting
+from benchmarks.studies.papers.c_tpe.trajectories import RANKED, average_ranks
+from benchmarks.studies.papers.rows import (
+    Range,
+    Row,
+    judged,
+    judged_ratio,
+    missing,
+    ratio_in_words,
+    together,
+)
+from benchmarks.studies.papers.runs import Arrays, Unit
+from benchmarks.studies.papers.tables import Table, tables
+
+HM2 = "HM2"
+# HyperMapper: runs of a setting, and evaluations, which are the first column of Table 1.
+N_HM2, FEW = 10, settings.BUDGETS[0]
+TIGHT, *_, LOOSE = settings.PRINTED_QUANTILES
+SMALLER = Range(high=1.0)
+N_BOOTSTRAP = 50
+NEEDS = "tables in PARZAX_DATA and Optuna"
+NEEDS_HM2 = "tables in PARZAX_DATA, and a Python with HyperMapper in PARZAX_PEERS"
+LOSSES = "absolute percentage losses, geometric mean of the settings"
+FEWER = f"2 of 9 tables, {N_HM2} runs of HyperMapper 2.2.13 of {FEW} evaluations; {LOSSES}"
+
+
+def units(quick: bool) -> list[Unit]:
+    """Runs of the page of c-TPE at the printed quantiles, and those of HyperMapper where it is."""
+    found = [
+        replace(unit, arguments=dict(unit.arguments) | {"quantiles": settings.PRINTED_QUANTILES})
+        for unit in units_of_page(quick)
+        if unit.name == "oracles" or unit.name.split("/")[:2] in [["runs", name] for name in (*RANKED, CNSGA)]
+    ]
+    python = None if quick else python_with("hypermapper")
+    if not python:
+        return found
+    for table in constrained(quick):
+        kinds = {nei.HPOLIB: ("size", "both"), nei.CATEGORIES: ("size",)}.get(table.name, ())
+        for kind in kinds:
+            for quantile in settings.PRINTED_QUANTILES:
+                own = {"python": python, "table": table, "kind": kind, "quantiles": (quantile,)}
+                name = f"runs/{HM2}/{table.family}-{kind}-{quantile:g}"
+                found.append(Unit(name, f"{__name__}:hypermapper", own, cost=12 * N_HM2))
+    return found
+
+
+def python_with(package: str) -> str | None:
+    """The first Python of PARZAX_PEERS that has a package."""
+    code = f"import sys, importlib.util as util; sys.exit(util.find_spec({package!r}) is None)"
+    pythons = filter(None, os.environ.get("PARZAX_PEERS", "").split(":"))
+    return next((one for one in pythons if not subprocess.run([one, "-I", "-c", code]).returncode), None)
+
+
+def hypermapper(python: str, table: Table, kind: str, quantiles: Sequence[float]) -> Arrays:
+    """A unit: as `searches.search`, of one table and one kind of constraint."""
+    stacked = searches.problems(table.path, table.objectives[0], settings.CONSTRAINTS[kind], quantiles)
+    domains = [domain for (domain,) in stacked.space.domains]
+    problem = {
+        "sizes": [domain.n_values for domain in domains],
+        "ordered": [not isinstance(domain, px.Categorical) for domain in domains],
+        "losses": np.asarray(stacked.losses)[0, ..., 0],
+        "excess": np.asarray(stacked.excess),
+        "n_trainings": np.asarray(stacked.n_seeds)[0],
+    }
+    with tempfile.TemporaryDirectory() as folder:
+        paths = [str(Path(folder) / name) for name in ("problem.npz", "runs.npz")]
+        np.savez(paths[0], **problem, n_seeds=N_HM2, n_evaluations=FEW)
+        subprocess.run([python, "-I", "-W", "ignore", hypermapper_runs.__file__, *paths], check=True)
+        with np.load(paths[1]) as file:
+            runs = {f"{table.name}/{kind}/{name}": file[name] for name in ("losses", "feasible")}
+    return runs | {"quantiles": np.array(quantiles)}
+
+
+# --- rows --------------------------------------------------------------------------------------------------
+
+
+def rows(found: Mapping[str, Arrays]) -> Iterator[Row]:
+    """All rows."""
+    results = results_of(found)
+    yield from _cnsga(results)
+    yield from _ranks(results)
+    yield from _hypermapper(results)
+
+
+def _chosen(
+    results: Results,
+    pair: tuple[str, str],
+    quantile: float,
+    family: str = "",
+    kinds: Sequence[str] = tuple(settings.CONSTRAINTS),
+) -> list[Setting]:
+    """Settings that both methods ran on, of a benchmark (or of all) and of kinds of constraints."""
+    families = {table.name: table.family for table in tables()}
+    return [
+        setting
+        for setting in results.settings(pair, quantile)
+        if families.get(setting.table, "").startswith(family) and setting.constraints in kinds
+    ]
+
+
+def _beside(
+    results: Results,
+    key: str,
+    where: str,
+    printed: str,
+    pair: tuple[str, str],
+    own: Sequence[Setting],
+    budgets: Sequence[int],
+    wanted: Range = SMALLER,
+) -> Row:
+    """Losses of the first method over those of the other."""
+    note, needs = (FEWER, NEEDS_HM2) if HM2 in pair else (LOSSES, NEEDS)
+    if not own:
+        return missing(key, where, printed, needs)
+    ratios = [gap_ratio(results, *pair, own, budget) for budget in budgets]
+    after = ", ".join(map(str, budgets))
+    text = f"{pair[0]} over {pair[1]} after {after}: {', '.join(ratio_in_words(*one) for one in ratios)}"
+    verdict = together([judged_ratio(*one, wanted) for one in ratios])
+    return Row(key, where, f"{printed} [{wanted}]", text, verdict, note)
+
+
+def _looser(
+    results: Results,
+    key: str,
+    where: str,
+    printed: str,
+    pair: tuple[str, str],
+    budget: int,
+    family: str = "",
+    kinds: Sequence[str] = tuple(settings.CONSTRAINTS),
+) -> Row:
+    """Whether the ratio of both methods' losses falls from the tightest to the loosest constraint."""
+    note, needs = (FEWER, NEEDS_HM2) if HM2 in pair else (LOSSES, NEEDS)
+    own = {q: _chosen(results, pair, q, family, kinds) for q in settings.PRINTED_QUANTILES}
+    if not all(own.values()):
+        return missing(key, where, printed, needs)
+    ratios = {q: gap_ratio(results, *pair, each, budget) for q, each in own.items()}
+    change = ratios[LOOSE][0] - ratios[TIGHT][0], float(np.hypot(ratios[TIGHT][1], ratios[LOOSE][1]))
+    each = ", ".join(f"{q:g}: {ratio_in_words(*one)}" for q, one in ratios.items())
+    text = f"{pair[0]} over {pair[1]} after {budget} at {each}; last over first {ratio_in_words(*change)}"
+    return Row(key, where, f"{printed} [last over first at most 1]", text, judged_ratio(*change), note)
+
+
+def _two(results: Results, key: str, method: str, budgets: Sequence[int], kinds: Sequence[str]) -> Row:
+    """Losses with two constraints over those with one, on HPOlib, at the same quantiles."""
+    where, printed = (
+        "Appendix G.1, Figure 9",
+        f"{method} converges more slowly with two constraints than with one",
+    )
+    note, needs = (FEWER, NEEDS_HM2) if method == HM2 else (LOSSES, NEEDS)
+    kept = [s for q in settings.PRINTED_QUANTILES for s in _chosen(results, (method, OURS), q, "hpolib")]
+    both, single = ([s for s in kept if s.constraints in own] for own in (("both",), kinds))
+    if not (both and single):
+        return missing(key, where, printed, needs)
+    ratios = []
+    for budget in budgets:
+        (a, e), (b, f) = (_mean_log(results, method, own, budget) for own in (both, single))
+        ratios.append((a - b, float(np.hypot(e, f))))
+    text = f"after {', '.join(map(str, budgets))}: {', '.join(ratio_in_words(*one) for one in ratios)}"
+    verdict = together([judged_ratio(*one, Range(low=1.0)) for one in ratios])
+    return Row(key, where, f"{printed} [at least 1]", text, verdict, note)
+
+
+def _mean_log(results: Results, method: str, own: Sequence[Setting], budget: int) -> tuple[float, float]:
+    """Mean over settings of the log of mean losses, and its standard error."""
+    losses = [percentage_loss(results, method, setting)[:, budget - 1] for setting in own]
+    errors = [x.std(ddof=1) / np.sqrt(len(x)) / x.mean() for x in losses]
+    return float(np.mean([np.log(x.mean()) for x in losses])), float(np.hypot.reduce(errors) / len(losses))
+
+
+def _cnsga(results: Results) -> Iterator[Row]:
+    """Sections 3.2, G.1 and G.3."""
+    pair, every = (OURS, CNSGA), settings.BUDGETS
+    printed = "on HPOlib CNSGA-II improves early as constraints become looser"
+    yield _looser(results, "cnsga-early", "Appendix G.1", printed, (CNSGA, RANDOM), FEW, "hpolib")
+    loose = _chosen(results, pair, LOOSE, "hpolib")
+    printed = f"at {LOOSE:g} on HPOlib c-TPE still converges quicker than CNSGA-II"
+    yield _beside(results, "cnsga-quicker", "Appendix G.1", printed, pair, loose, every)
+    yield _two(results, "cnsga-two", CNSGA, every, ("size", "runtime"))
+    two = [s for q in settings.PRINTED_QUANTILES for s in _chosen(results, pair, q, "hpolib", ("both",))]
+    printed = "with two constraints on HPOlib c-TPE converges quicker than CNSGA-II as well"
+    yield _beside(results, "cnsga-two-ours", "Appendix G.1", printed, pair, two, every)
+    printed = "on nasbench201 c-TPE keeps its performance as constraints become looser, CNSGA-II does not"
+    yield _looser(results, "cnsga-looser", "Appendix G.3", printed, pair, every[-1], "nasbench201")
+
+
+def _ranks(results: Results) -> Iterator[Row]:
+    """Figures 16 to 18 before the last evaluation, and how ranks vary with the level: Section 3.2."""
+    key, where = "cnsga-varies", "Section 3.2, Figures 16-18"
+    printed = "c-TPE is stable over levels of the constraint, CNSGA-II varies"
+    early = settings.BUDGETS[:-1]
+    words = "c-TPE has the best average rank before 200 evaluations too"
+    if not all(_chosen(results, (OURS, CNSGA), q) for q in settings.PRINTED_QUANTILES):
+        yield missing(key, where, printed, NEEDS)
+        yield missing("ranks-early", "Figures 16-18", words, NEEDS)
+        return
+    rng, ranks = np.random.default_rng(0), {}
+    for kind in settings.CONSTRAINTS:  # (draws, quantiles, methods, evaluations), the first by all seeds
+        ranks[kind] = np.array(
+            [
+                [average_ranks(results, kind, q, rng if draw else None) for q in settings.PRINTED_QUANTILES]
+                for draw in range(N_BOOTSTRAP + 1)
+            ]
+        )
+    last = np.mean([own[..., -1] for own in ranks.values()], axis=0)
+    ours, theirs = (last[..., i] for i in (0, -1))
+    lead, *drawn = np.ptp(theirs, axis=1) - np.ptp(ours, axis=1)
+    each = "; ".join(
+        f"{name} {', '.join(f'{rank:.2f}' for rank in own[0])}"
+        for name, own in ((OURS, ours), (CNSGA, theirs))
+    )
+    yield Row(
+        key, where, f"{printed} [a wider range of its rank]",
+        f"average rank after 200 at {', '.join(map(str, settings.PRINTED_QUANTILES))}: {each}; wider by "
+        f"{lead:.2f} ± {np.std(drawn):.2g}", judged(float(lead), float(np.std(drawn)), Range(0)),
+        f"among {', '.join((*RANKED, CNSGA))}; mean of the three kinds of constraints; our reading",
+    )  # fmt: skip
+    for kind, own in ranks.items():
+        leads = (own[:, :, 1:].min(axis=2) - own[:, :, 0]).mean(axis=1)[:, [b - 1 for b in early]]
+        errors = leads[1:].std(axis=0)
+        yield Row(
+            f"ranks-early-{kind}", f"Figures 16-18, {kind}", f"{words} [lead at least 0]",
+            f"lead after {', '.join(map(str, early))}: "
+            + ", ".join(f"{a:.2f} ± {e:.2g}" for a, e in zip(leads[0], errors, strict=True)),
+            together([judged(float(a), float(e), Range(0)) for a, e in zip(leads[0], errors, strict=True)]),
+            f"rank of the next best of {', '.join((*RANKED[1:], CNSGA))} less c-TPE's, mean of the quantiles "
+            f"{', '.join(map(str, settings.PRINTED_QUANTILES))}; 5 of 9 tables",
+        )  # fmt: skip
+
+
+def _hypermapper(results: Results) -> Iterator[Row]:
+    """Table 1, Section 4, Appendices G.1, G.3 and H."""
+    size = ("size",)
+    cells = table_1().get(HM2, {})
+    for q in settings.PRINTED_QUANTILES:
+        key, where = f"t1-HM2-{q:g}", f"Table 1, HM2 at {q:g}"
+        printed = f"wins/losses/ties of c-TPE in 27 settings after {FEW}: {cells.get((q, FEW), '–')}"
+        own = _chosen(results, (OURS, HM2), q)
+        if not own:
+            yield missing(key, where, printed, NEEDS_HM2)
+            continue
+        ratios = {s: gap_ratio(results, OURS, HM2, [s], FEW) for s in own}
+        text = ", ".join(f"{s.table}, {s.constraints} {ratio_in_words(*one)}" for s, one in ratios.items())
+        yield Row(
+            key, where, printed, f"c-TPE over HM2: {text}",
+            together([judged_ratio(*one) for one in ratios.values()]),
+            f"read as: a smaller loss in each setting; {FEWER}",
+        )  # fmt: skip
+    for q, printed, wanted in (
+        (TIGHT, "HM2 outperforms vanilla TPE at tight constraints", SMALLER),
+        (LOOSE, "HM2 is not better than vanilla TPE", Range(low=1.0)),
+    ):
+        pair = (HM2, VANILLA)
+        yield _beside(
+            results, f"hm2-vanilla-{q:g}", f"Appendix H, at {q:g}", printed, pair,
+            _chosen(results, pair, q, kinds=size), (FEW,), wanted,
+        )  # fmt: skip
+    words = "c-TPE is not degraded as constraints become looser, HM2 is"
+    for family, where in (("", "Section 4"), ("hpolib", "Appendix G.1"), ("nasbench201", "Appendix G.3")):
+        printed = f"on {family} {words}" if family else words
+        yield _looser(
+            results,
+            f"hm2-looser{f'-{family}' * bool(family)}",
+            where,
+            printed,
+            (OURS, HM2),
+            FEW,
+            family,
+            size,
+        )
+    yield _two(results, "hm2-two", HM2, (FEW,), size)
