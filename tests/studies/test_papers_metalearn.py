@@ -146,7 +146,7 @@ ORDER = {
     FRESH[MO]: 0.5,
     MIXED_UP: 0.5,
 }
-NOT_HERE = ("baselines-gp", "tagalog", "competition", "f4-protein", "f9-index")
+NOT_HERE = ("tagalog", "competition", "f4-protein", "f9-index")
 
 
 def on_tables(found: dict[str, Found], family: str = "nmt_bench") -> dict:
