@@ -3,7 +3,7 @@
 import os
 import subprocess
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -15,7 +15,6 @@ from benchmarks.studies.papers.c_tpe import nei, searches, settings
 from benchmarks.studies.papers.c_tpe.printed import table_1
 from benchmarks.studies.papers.c_tpe.results import Results, gap_ratio, percentage_loss
 from benchmarks.studies.papers.c_tpe.rows import constrained
-from benchmarks.studies.papers.c_tpe.rows import results as results_of
 from benchmarks.studies.papers.c_tpe.rows import units as units_of_page
 from benchmarks.studies.papers.c_tpe.settings import CNSGA, OURS, RANDOM, VANILLA, Setting
 from benchmarks.studies.papers.c_tpe.trajectories import RANKED, average_ranks
@@ -94,9 +93,8 @@ def hypermapper(python: str, table: Table, kind: str, quantiles: Sequence[float]
 # --- rows --------------------------------------------------------------------------------------------------
 
 
-def rows(found: Mapping[str, Arrays]) -> Iterator[Row]:
+def rows(results: Results) -> Iterator[Row]:
     """All rows."""
-    results = results_of(found)
     yield from _cnsga(results)
     yield from _ranks(results)
     yield from _hypermapper(results)
@@ -187,7 +185,8 @@ def _two(results: Results, key: str, method: str, budgets: Sequence[int], kinds:
     # Budgets share their runs, so that the error of the mean is at most the mean of their errors.
     log, error = np.mean(ratios, axis=0).tolist()
     each = ", ".join(ratio_in_words(*one) for one in ratios)
-    text = f"after {', '.join(map(str, budgets))}: {each}; mean {ratio_in_words(log, error)}"
+    text = f"two over one after {', '.join(map(str, budgets))}: {each}"
+    text += f"; mean {ratio_in_words(log, error)}" * (len(ratios) > 1)
     return Row(key, where, f"{printed} [at least 1]", text, judged_ratio(log, error, Range(low=1.0)), note)
 
 
