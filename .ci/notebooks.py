@@ -19,7 +19,8 @@ from nbclient import NotebookClient
 from nbclient.exceptions import CellExecutionError
 from outputs import differences
 
-NOTEBOOKS = Path(__file__).parents[1] / "notebooks"
+ROOT = Path(__file__).parents[1]
+NOTEBOOKS = ROOT / "notebooks"
 # Tracing makes objects by the million, most of which stay: looking through them less often saves a twentieth.
 SETTINGS = ["--IPKernelApp.exec_lines=import gc; gc.set_threshold(100_000, 50, 100)"]
 
@@ -31,6 +32,7 @@ def main() -> None:
     parser.add_argument("--at-once", type=int, default=1)
     options = parser.parse_args()
     os.environ["MPLBACKEND"] = "module://matplotlib_inline.backend_inline"  # pictures are outputs
+    os.environ["PYTHONPATH"] = str(ROOT)  # a notebook reads a table with the benchmarks' function
     paths = sorted(NOTEBOOKS.glob("*.py"))
     if not paths:
         sys.exit("there are no notebooks.")

@@ -36,7 +36,16 @@ ORDER = (
     ),
     *("density", "parzen", "divergence", "importance", "pareto", "split", "acquisition", "samplers", "meta"),
     *("papers", "lens/_programs", "_programs", "lens/run", "chunks", "_progress", "lens/_files", "_files"),
-    *("lens/_palette", "_palette", "lens/logs", "observations", "lens/tables", "tables", "lens/results"),
+    *(
+        "lens/_html",
+        "lens/_palette",
+        "_palette",
+        "lens/logs",
+        "observations",
+        "lens/tables",
+        "tables",
+        "lens/results",
+    ),
     *("results", "lens/plotting", "plotting", "lens/page", "page", "lens/cli", "cli", "adapters", "__init__"),
 )
 

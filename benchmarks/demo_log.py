@@ -1,6 +1,6 @@
 """The log of `parzax demo`: a random search over a small network on scikit-learn's digits, trained in JAX.
 
-python -m benchmarks.demo_log    # writes src/parzax/lens/problems/network.csv
+python -m benchmarks.demo_log    # writes src/parzax/lens/cli/network.csv
 
 All networks are trained at once, as one program: layers and units beyond those of a configuration are masked.
 """
@@ -16,7 +16,7 @@ from sklearn.datasets import load_digits
 
 import parzax as px
 
-OUT = Path(__file__).parents[1] / "src/parzax/lens/problems/network.csv"
+OUT = Path(__file__).parents[1] / "src/parzax/lens/cli/network.csv"
 N, LAYERS, WIDTH, BATCH, STEPS = 400, 3, 64, 64, 200
 SPACE = px.Space(
     {

@@ -30,6 +30,7 @@ from optuna.distributions import BaseDistribution, CategoricalDistribution, Floa
 
 import parzax as px
 from benchmarks import command, rustuna_peer
+from benchmarks.load_table import load_table
 from benchmarks.rows import Row
 from parzax._numerics.logsumexp import power_of_two
 from parzax.samplers.problem import Problem
@@ -101,7 +102,7 @@ def suggestions(n: int, d: int, *, repeats: int) -> list[Row]:
 def table() -> Problem:
     """NAS-Bench-201, or without it a function of the same shape."""
     if os.environ.get("PARZAX_DATA"):
-        return px.problems.load_table(
+        return load_table(
             "nasbench201/imagenet16_120.npz",
             objectives=["valid_error"],
             constraint_quantiles={"size": 0.1, "runtime": 0.1},

@@ -28,7 +28,7 @@ LINK = re.compile(r"\[([^\]]*)\]\((\.\.?/[^)#]*)(#[^)]*)?\)")
 # Packages whose members are used by name, beyond what stands in `parzax` itself.
 PACKAGES = (
     "acquisition", "ages", "bandwidth", "density", "divergence", "gamma", "importance", "kernels", "merits",
-    "meta", "papers", "pareto", "plotting", "problems", "results", "samplers", "split", "surrogate",
+    "meta", "papers", "pareto", "plotting", "results", "samplers", "split", "surrogate",
     "adapters.optuna", "adapters.configspace",
 )  # fmt: skip
 

@@ -260,13 +260,15 @@ print("best feasible row:", x, "loss", loss, "constraint", constraint)
 # %% [markdown]
 # ## A real table
 #
-# `px.samplers.Tabular` reads benchmark tables. An evaluation is a look-up, so hundreds of runs of 100
-# evaluations take seconds. Set PARZAX_DATA to the folder of the tables to run this cell.
+# In `px.samplers.Tabular` an evaluation is a look-up, so hundreds of runs of 100 evaluations take seconds. To
+# run this cell, set PARZAX_DATA to the folder of the tables, and PYTHONPATH to the repository.
 
 # %% tags=["runs"]
 data = os.environ.get("PARZAX_DATA")
 if data and os.path.exists(os.path.join(data, "nasbench201/cifar10.npz")):
-    nas = px.problems.load_table(
+    from benchmarks.load_table import load_table
+
+    nas = load_table(
         "nasbench201/cifar10.npz",
         objectives=["valid_error"],
         constraint_quantiles={"size": 0.1, "runtime": 0.1},

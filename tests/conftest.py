@@ -151,6 +151,12 @@ def double():
 
 
 @pytest.fixture
+def in_tmp_path(monkeypatch, tmp_path):
+    """Run the test in a folder of its own."""
+    monkeypatch.chdir(tmp_path)
+
+
+@pytest.fixture
 def few_draws(monkeypatch):
     """Answers of a surrogate from few draws, where a test does not ask how near they are to the truth."""
     for name, number in (("_DRAWS", 4), ("_POINTS", 256)):

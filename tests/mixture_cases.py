@@ -4,9 +4,7 @@ import functools
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-import equinox as eqx
 import jax
-import jax.numpy as jnp
 import numpy as np
 from reference.frequencies import Checks
 from reference.laws import Law
@@ -15,40 +13,6 @@ import parzax as px
 
 N = 100_000
 BROAD = px.bandwidth.Constant(0.1)
-
-
-# --- priors of a user's ---------------------------------------------------------------------------
-
-
-class Rising(eqx.Module):
-    """Density 2 (x - low) / (high - low)^2."""
-
-    low: float
-    high: float
-
-    def log_prob(self, x):
-        return jnp.log(2 * (x - self.low)) - 2 * jnp.log(self.high - self.low)
-
-    def sample(self, key, shape=()):
-        return self.low + (self.high - self.low) * jnp.sqrt(jax.random.uniform(key, shape))
-
-    def cdf(self, x):
-        return ((x - self.low) / (self.high - self.low)) ** 2
-
-
-class Listed(eqx.Module):
-    """Probabilities of the values first, first + 1, ..."""
-
-    first: int
-    probability: tuple[float, ...]
-
-    def log_prob(self, x):
-        table = jnp.log(jnp.asarray(self.probability))
-        return table[jnp.round(x).astype(int) - self.first]
-
-    def sample(self, key, shape=()):
-        table = jnp.asarray(self.probability)
-        return self.first + jax.random.choice(key, len(self.probability), shape, p=table)
 
 
 # --- cases ----------------------------------------------------------------------------------------
@@ -67,12 +31,11 @@ class Case:
     top: Any = 0.8
     law_top: float = 0.8
     prior_weight: float = 1.0
-    prior: dict[str, Any] | None = None
     law: dict[str, Any] = field(default_factory=dict)
     given: dict[str, Any] | None = None
 
     def fit(self, **changed: Any) -> px.ParzenEstimator:
-        names = ("weight", "mixture_weight", "bandwidth", "top", "prior_weight", "prior")
+        names = ("weight", "mixture_weight", "bandwidth", "top", "prior_weight")
         settings = {name: getattr(self, name) for name in names} | changed
         rows = np.asarray(self.rows, float).reshape(-1, len(self.space))
         return px.ParzenEstimator.fit(self.space, rows, **settings)
@@ -102,7 +65,6 @@ LOG_SIZES = px.Space({"x": px.Ordinal([16, 32, 64, 256, 1024], log=True)})
 KINDS = px.Space({"x": px.Categorical(list("abcde"))})
 PAIR = px.Space({"x": px.Categorical([True, False])})
 KINDS_ROWS = [[0], [0], [0], [4], [4], [1]]
-STEPPED = (0.04, 0.08, 0.12, 0.16, 0.2, 0.24, 0.16)
 
 MIXED = px.Space(
     {
@@ -206,26 +168,10 @@ CASES = {
     "unequal weights": Case(UNIT, X, weight=np.geomspace(1e-6, 1e3, 12)),
     "absent rows": Case(UNIT, X, weight=[0, 3, 0, 0, 1, 0, 0, 0, 0.5, 0, 0, 0], prior_weight=0),
     "mixture weights": Case(UNIT, X, weight=np.arange(12.0), mixture_weight=np.arange(12.0)[::-1]),
-    "user's prior": Case(
-        UNIT, X, prior={"x": Rising(0, 1)}, law={"prior": {(0, 0): Rising(0, 1).cdf}}, prior_weight=9
-    ),
     "log": Case(LOG, [[1e-5], [3e-5], [0.1], [2.0]]),
     "log, no prior": Case(LOG, [[1e-5], [3e-5], [0.1], [2.0]], prior_weight=0),
-    "log, user's prior": Case(
-        LOG,
-        [[1e-4]],
-        prior={"x": Rising(1e-5, 2)},
-        law={"prior": {(0, 0): Rising(1e-5, 2).cdf}},
-        prior_weight=3,
-    ),
     "far bounds": Case(FAR, [[-7], [0], [9e3]]),
     "steps": Case(STEPS, [[0.5], [0.75], [2.0], [2.0]]),
-    "steps, user's prior": Case(
-        px.Space({"x": px.Int(3, 9)}),
-        [[3], [4]],
-        prior={"x": Listed(3, STEPPED)},
-        law={"prior": {(0, 0): np.array(STEPPED)}},
-    ),
     "long": Case(LONG, [[1], [3], [250], [255], [500]]),
     "log integers": Case(LOGS, [[1], [2], [2], [40], [100]]),
     "ordinals": Case(SIZES, [[16], [16], [256], [1024]]),
@@ -236,43 +182,15 @@ CASES = {
     "categories, Optuna": Case(
         KINDS, KINDS_ROWS, top=px.bandwidth.OptunaTop(), law_top=(1 + 1 / 7) / (1 + 5 / 7)
     ),
-    "categories, user's prior": Case(
-        KINDS,
-        KINDS_ROWS,
-        prior={"x": Listed(0, (0.5, 0.25, 0.15, 0.07, 0.03))},
-        law={"prior": {(0, 0): np.array([0.5, 0.25, 0.15, 0.07, 0.03])}},
-        prior_weight=4,
-    ),
     "two categories": Case(PAIR, [[0], [1], [1]], weight=[1, 5, 0.1]),
     "mixed": Case(MIXED, MIXED_ROWS),
     "mixed, no prior": Case(MIXED, MIXED_ROWS, weight=[1, 2, 3, 0.01, 1, 7], prior_weight=0),
-    "mixed, user's prior": Case(
-        MIXED,
-        MIXED_ROWS,
-        prior={"x": Rising(-2, 3), "kind": Listed(0, (0.7, 0.2, 0.1))},
-        law={"prior": {(0, 0): Rising(-2, 3).cdf, (3, 0): np.array([0.7, 0.2, 0.1])}},
-        prior_weight=6,
-    ),
     "mixed, given a category": Case(MIXED, MIXED_ROWS, given={"kind": "c"}),
     "clusters": Case(PLANE, CLUSTERS, bandwidth=px.bandwidth.Constant(0.03), scale=0.03, prior_weight=0),
     "tree": Case(TREE, TREE_ROWS, law=TREE_LAW),
     "tree, no prior": Case(TREE, TREE_ROWS, law=TREE_LAW, prior_weight=0),
     "tree, unequal weights": Case(
         TREE, TREE_ROWS, law=TREE_LAW, weight=[9, 1e-3, 1, 0, 5, 0.2, 1, 1], prior_weight=0.1
-    ),
-    "tree, user's prior": Case(
-        TREE,
-        TREE_ROWS,
-        prior={"z": (Rising(-7, -2), Rising(2, 7)), "booster": Listed(0, (0.1, 0.3, 0.6))},
-        law=TREE_LAW
-        | {
-            "prior": {
-                (4, 0): Rising(-7, -2).cdf,
-                (4, 1): Rising(2, 7).cdf,
-                (0, 0): np.array([0.1, 0.3, 0.6]),
-            }
-        },
-        prior_weight=5,
     ),
     "chain": Case(CHAIN, CHAIN_ROWS, law=CHAIN_LAW),
     "chain, no prior": Case(CHAIN, CHAIN_ROWS, law=CHAIN_LAW, prior_weight=0),

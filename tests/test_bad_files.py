@@ -9,8 +9,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-
-from parzax.lens.cli import main
+from command_line import run
 
 GOOD_SPACE = {"parameters": [{"name": "x", "kind": "float", "low": 0, "high": 1}]}
 TABLE = pd.DataFrame({"params_x": np.linspace(0, 1, 30), "value": np.linspace(1, 0, 30)})
@@ -118,15 +117,24 @@ ARGUMENTS = [
     (["importance", "good.csv", "--csv", "o", "--json", "o"], "name the same file"),
     (["importance", "good.csv", "--plot", "o.exe"], "must end in"),
     (["importance", "good.csv", *QUICK, "--json", "o.json", "--csv", "/proc/o.csv"], "'/proc"),
+    (["report", "none.csv"], "there is no file 'none.csv'"),
+    (["report", "good.csv", "-o", "page.png"], "'page.png' must end in .html or .htm"),
+    (["report", "good.csv", "-o", "none/page.html"], "there is no folder 'none'"),
+    (["report", "good.csv", "--level", "0.5", "--region", "0.5"], "must be below region"),
+    (["interactions", "good.csv", "--objective", "all"], "else give a name, or pareto"),
+    (["interactions", "good.csv", "--estimator", "optuna"], "unrecognized arguments: --estimator"),
+    (["interactions", "good.csv", "--target", "valu"], "did you mean 'value'?"),
+    (["compare", "good.csv", "other.csv", "--objective", "all"], "else give a name, or pareto"),
+    (["compare", "good.csv", "none.csv"], "there is no file 'none.csv'"),
+    (["compare", "good.csv", "other.csv", "--json", "good.csv"], "'good.csv' is the log itself"),
+    (["compare", "good.csv", "other.csv", "--csv", "other.csv"], "'other.csv' is the other log itself"),
     (["demo", "--out", "none/d.png"], "no folder"),
     (["demo", "--out", "folder"], "is a folder"),
 ]
 
 
 @pytest.fixture(autouse=True)
-def folder(monkeypatch, tmp_path):
-    monkeypatch.setenv("PARZAX_NO_CACHE", "1")
-    monkeypatch.chdir(tmp_path)
+def folder(in_tmp_path, tmp_path):
     Path("good.json").write_text(json.dumps(GOOD_SPACE))
     return tmp_path
 
@@ -138,8 +146,7 @@ def contents(folder):
 def refused(args, message, folder, capsys):
     """Check one refusal; the name of the case is in the error if it fails."""
     before = contents(folder)
-    status = main([str(a) for a in args])
-    out, err = capsys.readouterr()
+    status, out, err = run(capsys, *args)
     case = f"{[str(a)[:80] for a in args]}: {err[:700]!r}"
     assert status == 2, case
     assert out == "", case
@@ -164,7 +171,8 @@ def test_files(folder, capsys, record_property):
 
 def test_arguments(folder, capsys, record_property):
     """Catches usage texts of many lines, evaluated filters, and bad spaces that pass."""
-    TABLE.to_csv("good.csv", index=False)
+    for name in ("good.csv", "other.csv"):
+        TABLE.to_csv(name, index=False)
     Path("folder").mkdir()
     space_file(Path("cycle.json"), CYCLE)
     space_file(Path("parent.json"), CYCLE[:1])

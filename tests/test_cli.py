@@ -18,23 +18,19 @@ import pyarrow.csv
 import pytest
 from benchmarks.synthetic import activation
 from caches import programs_in
+from command_line import run
 
 import parzax as px
 from parzax.lens._waiting import saying, says_that_it_compiles
-from parzax.lens.cli import main
+from parzax.lens.cli import commands, main
 from parzax.lens.cli.commands import parse_levels
 from parzax.lens.cli.filters import parse_filter
 from parzax.lens.cli.writing import write_all
+from parzax.lens.results.surrogates import MOST_ROWS
 from parzax.lens.tables import files
 
 N = 200
-
-
-@pytest.fixture(autouse=True)
-def quiet(monkeypatch, tmp_path):
-    """Each test in its own folder, without the compilation cache of the user."""
-    monkeypatch.setenv("PARZAX_NO_CACHE", "1")
-    monkeypatch.chdir(tmp_path)
+pytestmark = pytest.mark.usefixtures("in_tmp_path")
 
 
 @pytest.fixture(scope="module")
@@ -73,13 +69,6 @@ def _trial(row, f):
     }
     params = {name: float(row["cxy".index(name)]) for name in distributions}
     return optuna.trial.create_trial(params=params, distributions=distributions, value=float(f))
-
-
-def run(capsys, *args):
-    """Exit status, stdout, stderr."""
-    status = main([str(a) for a in args])
-    out, err = capsys.readouterr()
-    return status, out, err
 
 
 # Where a test does not ask how sure the numbers are: most of a command's time is for that.
@@ -157,38 +146,23 @@ def test_single_level_plot_and_options(logs, capsys, tmp_path):
     assert (tmp_path / "bars.pdf").read_bytes().startswith(b"%PDF")
 
 
-def test_surrogate(capsys, tmp_path, few_draws):
-    """The option decides who answers, and the files say who did."""
-    # Rows that close in on the best ones, as those of a search that learns.
-    width = 0.6 * 0.95 ** np.arange(60)[:, None]
-    x = np.abs([0.3, 0] + width * np.random.default_rng(0).uniform(-1, 1, (60, 2)))
-    rows = np.column_stack([x, (x[:, 0] - 0.3) ** 2 + 0.1 * x[:, 1]])
-    np.savetxt("log.csv", rows, delimiter=",", header="x,y,loss", comments="")
-    answers = {}
-    for who in ("auto", "yes", "no"):
-        status, out, err = run(
-            capsys,
-            "importance",
-            "log.csv",
-            "--target",
-            "loss",
-            "--surrogate",
-            who,
-            "--json",
-            "o.json",
-            *QUICK,
-        )
-        assert status == 0, err
-        answers[who] = json.loads((tmp_path / "o.json").read_text())["surrogate"]
-        assert ("by a surrogate of the rows" in out) == (who != "no")
-    assert answers["auto"] == answers["yes"]
-    assert answers["auto"]["quality"] > 0.5
-    assert answers["no"] is None
+def test_surrogate(logs, capsys, monkeypatch):
+    """The option decides who is asked."""
+    asked, compute = [], commands.cond_ped_anova
+
+    def record(*args, surrogate, **options):
+        asked.append(surrogate)
+        return compute(*args, surrogate=None, **options)
+
+    monkeypatch.setattr(commands, "cond_ped_anova", record)
+    for who in ([], ["--surrogate", "no"], ["--surrogate", "yes"]):
+        assert run(capsys, "importance", logs / "t.csv", *who, *QUICK)[0] == 0
+    assert asked == ["auto", None, px.surrogate.GaussianProcess(max_rows=MOST_ROWS)]
 
 
 def test_notes_say_what_was_inferred(logs, capsys):
     """Catches a guessed space or direction that nobody is told of."""
-    status, out, err = run(capsys, "importance", logs / "t.csv", "--verbose")
+    status, out, err = run(capsys, "importance", logs / "t.csv", "--verbose", *QUICK)
     assert (status, err) == (0, "")
     notes = [line for line in out.splitlines() if line.startswith("inferred: ")]
     assert "\ndirection: not given, so 'value' is minimised; if more is better" in out
@@ -202,7 +176,7 @@ def test_direction_of_the_space_file(logs, capsys, tmp_path):
     """Catches a log of accuracies that is minimised although its space says otherwise."""
     text = json.loads((logs / "space.json").read_text()) | {"direction": "maximize"}
     (tmp_path / "s.json").write_text(json.dumps(text))
-    status, out, err = run(capsys, "importance", logs / "t.csv", "--space", "s.json")
+    status, out, err = run(capsys, "importance", logs / "t.csv", "--space", "s.json", *QUICK)
     assert (status, err) == (0, "")
     assert f"{N} rows, maximize" in out
 
@@ -590,7 +564,7 @@ def test_plot_kinds(logs, capsys, tmp_path):
 
 def test_the_space_can_be_written_and_given_again(logs, capsys, tmp_path):
     """Catches an inferred space that cannot be had from the command line, or that reads back otherwise."""
-    args = ["importance", logs / "t.csv", "--direction", "minimize"]
+    args = ["importance", logs / "t.csv", "--direction", "minimize", *QUICK]
     status, out, _ = run(capsys, *args, "--write-space", "guess.json", "--json", "first.json")
     assert (status, "written: guess.json" in out) == (0, True)
     status, _, err = run(capsys, *args, "--space", "guess.json", "--json", "second.json")

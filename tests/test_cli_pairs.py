@@ -1,7 +1,6 @@
 """The commands `parzax interactions` and `parzax compare`, and outputs that cannot be written."""
 
 import json
-import shlex
 import tempfile
 from importlib import import_module
 from pathlib import Path
@@ -11,6 +10,7 @@ import numpy as np
 import optuna
 import pandas as pd
 import pytest
+from command_line import run
 from optuna.distributions import BaseDistribution
 
 import parzax as px
@@ -29,18 +29,9 @@ def make_table(seed, weights):
 
 
 @pytest.fixture(autouse=True)
-def _folder(monkeypatch, tmp_path):
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("PARZAX_NO_CACHE", "1")
+def _folder(in_tmp_path):
     make_table(0, [1.0, 0.4, 0.0]).to_csv("a.csv", index=False)
     make_table(1, [0.4, 1.0, 0.0]).to_csv("b.csv", index=False)
-
-
-def run(capsys, *args):
-    """Exit status, stdout, stderr."""
-    status = main(list(map(str, args)))
-    out, err = capsys.readouterr()
-    return status, out, err
 
 
 def test_interactions_are_those_of_python(capsys):
@@ -130,28 +121,6 @@ def test_two_studies_of_one_file(capsys):
     assert {name: cells[0] for name, cells in rows.items()} == {"lr": "1.00", "depth": "0"}
     status, _, err = run(capsys, "compare", "s.db", "s.db", *quick)
     assert (status, "choose one with --study: 'a', 'b'" in err) == (2, True)
-
-
-@pytest.mark.parametrize(
-    ("line", "message"),
-    [
-        ("interactions a.csv --target loss --objective all", "else give a name, or pareto"),
-        ("interactions a.csv --target loss --estimator optuna", "unrecognized arguments: --estimator"),
-        ("interactions a.csv --target los", "did you mean 'loss'?"),
-        ("compare a.csv b.csv --target loss --objective all", "else give a name, or pareto"),
-        ("compare a.csv none.csv --target loss", "there is no file 'none.csv'"),
-        ("compare a.csv b.csv --target loss --json a.csv", "'a.csv' is the log itself"),
-        ("compare a.csv b.csv --target loss --csv b.csv", "'b.csv' is the other log itself"),
-    ],
-)
-def test_refusals(capsys, line, message):
-    # Catches an input that is written over, and options that are taken and forgotten.
-    before = {name: Path(name).read_text() for name in ("a.csv", "b.csv")}
-    status, out, err = run(capsys, *shlex.split(line))
-    assert (status, out) == (2, "")
-    assert message in err
-    assert len(err.splitlines()) == 1
-    assert before == {name: Path(name).read_text() for name in before}
 
 
 @pytest.mark.parametrize(("option", "column"), [("target", "loss"), ("constraints", "c"), ("group", "c")])

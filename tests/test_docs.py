@@ -69,3 +69,13 @@ def test_the_pages_outside_of_the_studies_are_short():
     # Catches pages that grow: what benchmarks measure belongs into docs/studies.
     pages = [page for page in (ROOT / "docs").rglob("*.md") if "studies" not in page.parts]
     assert sum(len(page.read_text(encoding="utf-8").split()) for page in pages) <= 25_000
+
+
+def test_every_study_has_a_day():
+    # Catches a page of measurements that the list of studies has without the day of its numbers.
+    studies = ROOT / "docs" / "studies"
+    dated = set()
+    for row in (studies / "index.md").read_text(encoding="utf-8").splitlines():
+        if re.search(r"\d \|$", row):
+            dated |= {(studies / path).resolve() for path, _ in LINK.findall(row)}
+    assert {page for page in PAGES if studies in page.parents} - {studies / "index.md"} == dated

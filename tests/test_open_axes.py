@@ -42,7 +42,7 @@ def test_one_axis_is_scipys_gaussian_kde():
 
 
 @pytest.mark.parametrize("domain", DOMAINS, ids=repr)
-@pytest.mark.some(2)
+@pytest.mark.some(1)
 def test_kernels_are_normals_truncated_at_the_bound(domain):
     """Each on the log axis, if the domain has one; masses, quantiles and draws are those of the density."""
     with jax.enable_x64(True):
@@ -98,7 +98,7 @@ def mixed_rows(n: int) -> np.ndarray:
     return np.stack([rng.normal(5, 2, n), c, np.where(c, rng.exponential(1, n), rng.uniform(-1, 1, n))], -1)
 
 
-@pytest.mark.parametrize("n", [0, pytest.param(1, marks=pytest.mark.slow), 30])
+@pytest.mark.parametrize("n", [*(pytest.param(n, marks=pytest.mark.slow) for n in (0, 1)), 30])
 def test_conditional_times_marginal_is_joint(n):
     with jax.enable_x64(True):
         x, at = mixed_rows(n), mixed_rows(5)
@@ -130,8 +130,9 @@ def test_gradients_are_differences():
         assert all(np.isfinite(slope).all() for slope in slopes)
 
 
+@pytest.mark.usefixtures("double")
 def test_what_needs_bounds_asks_for_them():
-    x = mixed_rows(20)
+    x = mixed_rows(30)
     for call in (
         lambda: SPACE.sample(jax.random.key(0), 2),
         lambda: px.tpe(SPACE),

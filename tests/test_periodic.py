@@ -69,8 +69,8 @@ def test_wrapped_normals_are_mpmaths(dtype):
     expected = np.array([exact(*map(float, each)) for each in zip(x, s, width, strict=True)]).T
     with jax.enable_x64(dtype == np.float64):
         x, s, width = map(jnp.asarray, (x, s, width))
-        value, slope = jax.vmap(jax.value_and_grad(log_wrapped_density))(x, s)
-        mass = log_wrapped_mass(x - width / 2, x + width / 2, s)
+        value, slope = jax.jit(jax.vmap(jax.value_and_grad(log_wrapped_density)))(x, s)
+        mass = jax.jit(log_wrapped_mass)(x - width / 2, x + width / 2, s)
     error = 1e-12 if dtype == np.float64 else 1e-5
     np.testing.assert_allclose(value, expected[0], rtol=error, atol=error)
     np.testing.assert_allclose(
@@ -83,8 +83,8 @@ def test_the_seam_has_no_kink():
     """Second derivatives at the seam, at the antipode, and where the formula changes, by differences."""
     with jax.enable_x64(True):
         x, s = jnp.array([0.0, 0.5, -0.5, 1.0, 0.2]), jnp.array([0.1, 0.25, 0.3, 0.30001, 0.8])
-        hessian = jax.vmap(jax.hessian(log_wrapped_density, (0, 1)))(x, s)
-        step, gradient = 1e-6, jax.vmap(jax.grad(log_wrapped_density, (0, 1)))
+        hessian = jax.jit(jax.vmap(jax.hessian(log_wrapped_density, (0, 1))))(x, s)
+        step, gradient = 1e-6, jax.jit(jax.vmap(jax.grad(log_wrapped_density, (0, 1))))
         differences = [
             [(a - b) / (2 * step) for a, b in zip(gradient(*up), gradient(*down), strict=True)]
             for up, down in (((x + step, s), (x - step, s)), ((x, s + step), (x, s - step)))
@@ -95,7 +95,6 @@ def test_the_seam_has_no_kink():
 RULES = [
     px.bandwidth.Scott(),
     px.bandwidth.Neighbours(),
-    px.bandwidth.Hyperopt(),
     px.bandwidth.LeaveOneOut(),
     px.bandwidth.Constant(0.3),
 ]
@@ -123,7 +122,7 @@ def test_rows_on_a_small_arc_have_the_bandwidth_of_a_line(rows):
         place = jnp.asarray(0.45 + 0.1 * rows[:, 3])
         place = place - (place.min() + place.max()) / 2 + 0.5
         for shift in (0.0, 0.3, 0.97):
-            line = unrolled((place + shift) % 1, jnp.ones(len(place)))
+            line = jax.jit(unrolled)((place + shift) % 1, jnp.ones(len(place)))
             np.testing.assert_allclose(line, place, atol=1e-14)
         scales = [
             px.ParzenEstimator.fit(px.Space({"a": px.Float(0, 1, periodic=periodic)}), place[:, None]).scale
@@ -209,7 +208,7 @@ def test_cells_are_equal_arcs():
         )
 
 
-@pytest.mark.parametrize("n", [1, 6])
+@pytest.mark.parametrize("n", [pytest.param(1, marks=pytest.mark.slow), 6])
 def test_suggestions_turn_with_the_state(n, rows):
     """Candidates come from the rows: the prior, which is uniform, draws the same values on every circle."""
     with jax.enable_x64(True):

@@ -44,7 +44,7 @@ PACKAGES = {
     "ages": {"AbstractAges", "Ramp"},
     "prior": {"Normal"},
     "bandwidth": {
-        *("AbstractBandwidth", "Constant", "Dimension", "FixedTop", "Hyperopt", "LeaveOneOut", "Neighbours"),
+        *("AbstractBandwidth", "Constant", "FixedTop", "LeaveOneOut", "Neighbours"),
         *("OptunaTop", "Scott"),
     },
     "density": {"AbstractMixture", "AbstractSmoothing", "Mixture", "ParzenEstimator", "Smoothing"},
@@ -64,7 +64,6 @@ PACKAGES = {
         "logs",
         "page",
         "plotting",
-        "problems",
         "results",
         "run",
         "similarity",
@@ -80,7 +79,7 @@ PACKAGES = {
     },
     "papers": {"c_tpe", "meta_learn_tpe", "mo_tpe", "naive_c_tpe", "authors_meta_learn_tpe", "tpe"},
     "pareto": {
-        *("crowding_distance", "front_status", "hypervolume"),
+        *("crowding_distance", "hypervolume"),
         *("non_domination_rank", "greedy_hypervolume_order", "AbstractTies", "Crowding", "Hypervolume"),
     },
     "results": {"Comparison", "ImportanceResult", "InteractionResult"},

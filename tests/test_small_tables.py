@@ -2,9 +2,11 @@
 
 import re
 
+import command_line
 import numpy as np
 import pandas as pd
 import pytest
+from conftest import QUICK
 
 import parzax as px
 from parzax._words import plural
@@ -19,18 +21,14 @@ NO_DATA = "NO_DATA: Too few usable rows: an importance needs two rows with losse
 ALL_EQUAL = "ALL_EQUAL: All losses are equal, so no level set stands out; check the target column."
 
 
+pytestmark = pytest.mark.usefixtures("in_tmp_path")
+
+
 def run(capsys, df, *options):
     """Exit status, the lines on stdout, and stderr."""
     df.to_csv("t.csv", index=False)
-    status = main(["importance", "t.csv", "--direction", "minimize", *options])
-    out, err = capsys.readouterr()
+    status, out, err = command_line.run(capsys, "importance", "t.csv", "--direction", "minimize", *options)
     return status, out.splitlines(), err
-
-
-@pytest.fixture(autouse=True)
-def _folder(monkeypatch, tmp_path):
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("PARZAX_NO_CACHE", "1")
 
 
 def test_one_row(capsys):
@@ -107,9 +105,9 @@ def test_pages_and_comparisons_of_single_rows():
     # Catches "every parameter that could be compared is above chance" where none was, and importances of 0.
     space = px.Space({"lr": px.Float(0, 1), "depth": px.Int(1, 9)})
     logs = [px.Observations.from_arrays(space, TABLE[["lr", "depth"]][i : i + 1], [0.5]) for i in (0, 1)]
-    data = content(px.cond_ped_anova(logs[0]), None, 10)["data"]
+    data = content(px.cond_ped_anova(logs[0], **QUICK), None, 10)["data"]
     assert data["sentences"][0][1].startswith("What mattered: nothing can be said about the best 50 %")
     assert data["level_labels"] == ["the best 50 % (1 of 1 row, smallest loss), γ′ = 0.5"]
-    text = str(px.compare(logs[0], logs[1], n_resamples=0))
+    text = str(px.compare(logs[0], logs[1], n_resamples=0, **QUICK))
     assert "nothing can be said about the best 50 %" in text
     assert text.splitlines()[5].split() == ["lr", "-", "-", "-"]

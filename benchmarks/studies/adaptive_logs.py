@@ -80,14 +80,14 @@ def units(quick: bool) -> list[Unit]:
                     i < EFFECT_LOGS and logs.searcher in EFFECT_SEARCHES and logs.problem in FEW_PROBLEMS
                 )
                 arguments = {"logs": logs, "log": i, "sizes": SIZES, "effects": effects}
-                needs = (*PEER_PACKAGES.get(logs.searcher, ()), "tinygp")
+                needs = PEER_PACKAGES.get(logs.searcher, ())
                 name = f"surrogate/{i}/{logs.name}"
                 listed.append(Unit(name, f"{module}:read_surrogate", arguments, needs, cost=5))
     for logs in every:
         if logs.searcher == NEXT:
             arguments = {"logs": logs, "n_logs": logs.n_seeds, "n_searched": N_SEARCHED}
             function = "benchmarks.studies.adaptive_next:read_next"
-            listed.append(Unit(f"next/{logs.problem}", function, arguments, "tinygp", cost=60))
+            listed.append(Unit(f"next/{logs.problem}", function, arguments, cost=60))
     return listed
 
 

@@ -9,6 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 
 import parzax as px
+from benchmarks.load_table import load_table
 from benchmarks.studies.adaptive_networks import NETWORKS, network_problem
 from parzax.surrogate.effects import value_grid
 
@@ -112,7 +113,7 @@ def problem_of(name: str) -> Any:
     if name in NETWORKS:
         return network_problem(name)
     path, metric = TABLES[name]
-    return px.problems.load_table(path, [metric])
+    return load_table(path, [metric])
 
 
 @cache

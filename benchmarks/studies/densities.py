@@ -3,7 +3,8 @@
 Ten real tables (`benchmarks.studies.density_data`), five of them mixed, and each continuous column alone.
 Rows are predicted by five-fold cross validation; every method sees the same folds. Options: --quick, --out
 FILE, --resume. Writes docs/studies/densities.md for a full run without --out. Exits with status 1 if the rule
-that the page advises is worse than the best peer on more than two tables. It takes 15 minutes of one core.
+that the page advises is worse than the best peer on more than two tables, or `tuned` alone on more than one.
+It takes 20 minutes of one core.
 """
 
 import sys
@@ -26,7 +27,10 @@ from benchmarks.studies.papers.runs import Arrays, Unit
 N_FOLDS, N_REPEATS = 5, 2
 # Half-width of a 95 % interval, in standard errors.
 NORMAL = 1.96
-DEFAULT, LEAVE_ONE_OUT, ADVISED = "Scott, the default", "`LeaveOneOut`", "`OptunaTop`, adapted, tuned"
+DEFAULT, LEAVE_ONE_OUT = "Scott, the default", "`LeaveOneOut`"
+TUNED, ADVISED = "Scott, tuned", "Scott, adapted, tuned"
+# On so many of ten tables a rule should be as good as the best peer.
+LEAST = {ADVISED: 8, TUNED: 9}
 
 
 def ours(built: Callable[[px.Space, Rows], px.ParzenEstimator]) -> Fit:
@@ -44,14 +48,14 @@ def fitted(space: px.Space, x: Rows, **options: Any) -> px.ParzenEstimator:
     return px.ParzenEstimator.fit(space, x, **options)
 
 
-TOP = px.bandwidth.OptunaTop()
+OPTUNA = {"bandwidth": px.bandwidth.Neighbours(), "top": px.bandwidth.OptunaTop()}
 OURS: dict[str, Fit] = {
     DEFAULT: ours(fitted),
     LEAVE_ONE_OUT: ours(partial(fitted, bandwidth=px.bandwidth.LeaveOneOut())),
-    "`Neighbours`, `OptunaTop`": ours(partial(fitted, bandwidth=px.bandwidth.Neighbours(), top=TOP)),
+    "`Neighbours`, `OptunaTop`": ours(partial(fitted, **OPTUNA)),
     "Scott, adapted": ours(lambda space, x: fitted(space, x).adapted()),
-    "Scott, tuned": ours(lambda space, x: fitted(space, x).tuned()),
-    ADVISED: ours(lambda space, x: fitted(space, x, top=TOP).adapted().tuned()),
+    TUNED: ours(lambda space, x: fitted(space, x).tuned()),
+    ADVISED: ours(lambda space, x: fitted(space, x).adapted().tuned()),
 }
 # The number of columns that a peer takes, and the package that it needs beside those of the tests.
 ONE_NUMBER: dict[str, Fit] = {
@@ -145,7 +149,9 @@ def written(found: Mapping[str, Arrays]) -> Page:
     blocks += [VERDICT, table(["", "best, or within its interval of the best peer"], verdict)]
     if of_columns:
         blocks += [COLUMNS, of_one_number(of_columns)]
-    failed = ["the advised rule holds on fewer than eight of ten tables"] if counts[ADVISED] < 0.8 * n else []
+    failed = [
+        f"{rule} holds on {counts[rule]} tables" for rule, least in LEAST.items() if counts[rule] < least
+    ]
     return Page(blocks, (n, MOST_ROWS), [] if n < len(TABLES) else failed, words=("tables", "rows at most"))
 
 
@@ -198,12 +204,15 @@ The same for each column of the continuous tables alone, where KDEpy and fastKDE
 fastKDE can be zero between rows; they are raised to 1e-6 of its highest."""
 READING = """## Which rule to take
 
-* **The advised rule is `px.ParzenEstimator.fit(space, x, top=px.bandwidth.OptunaTop()).adapted().tuned()`.**
-  It holds where the default does, and on tables where the default does not. Scott's rule looks at one column
-  at a time, and a `top` of 0.8 gives a fifth of each row to other categories.
-* **`cv_ml` of statsmodels is better on iris and randhie.** It fits the width of each column, and of each
-  category, to the joint density. `tuned` has one factor for all columns of numbers, and leaves categories as
-  they are. In iris the petals of a species vary much less than those of all species.
+* **The advised rule is `px.ParzenEstimator.fit(space, x).adapted().tuned()`.** It predicts new rows as well
+  as the best peer wherever the default does, and where the default does not. `tuned` has a factor for the
+  width of each parameter, categories too, by the likelihood of the joint density, as `cv_ml` of statsmodels
+  has. `adapted` has wider kernels where rows are sparse. Of counts, as in randhie, most are small and a few
+  large: there `tuned` alone is not enough, since `cv_ml` has kernels with longer tails.
+* **Scott's rule, the default, is for densities that are fitted often**: it looks at one column at a time, and
+  takes no evaluation of the density. Where columns depend on each other its kernels are too wide: in iris the
+  petals of a species vary much less than those of all species. A `top` of 0.8 gives a fifth of each row to
+  other categories, which is too much in iris and randhie.
 * `LeaveOneOut` fits the width of each column alone. With one column it does what `cv_ml` does; with several
   its widths are too narrow, most of all for integers with many values.
 * `Neighbours` is for searches. As a density it is narrow wherever rows are close, and predicts badly."""

@@ -104,7 +104,7 @@ QUESTIONS_ABOUT = [
 IN_SHORT = """In short:
 
 * To learn from a log what makes results good, use parzax with its surrogate: it is first, or as near as the
-  first, in every case. Without tinygp, on up to about 100 random rows, Optuna's PED-ANOVA is nearer.
+  first, in every case. By default, on up to about 100 random rows, Optuna's PED-ANOVA is nearer.
 * The variance of the loss, from random rows: PCE or HDMR of jaxgsa (numbers only, milliseconds), f-ANOVA of
   DeepCAVE (categories too), draws of parzax's surrogate (conditions too).
 * To compare with the defaults or between two configurations, use HyperSHAP, unless there are conditions.
@@ -161,7 +161,7 @@ def units(quick: bool) -> list[Unit]:
         for search in SEARCHES:
             arguments = {"logs": Logs(search, problem, n_logs, max(sizes)), "sizes": sizes}
             for reader, cost in (("ours", 60), ("peers", 30)):
-                name, needs = f"{reader}/{search}/{problem}", ("optuna", "sklearn", "tinygp")
+                name, needs = f"{reader}/{search}/{problem}", ("optuna", "sklearn")
                 listed.append(Unit(name, f"{module}:read_{reader}", arguments, needs, cost, limit=600))
     return listed
 

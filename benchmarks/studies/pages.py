@@ -6,6 +6,7 @@ import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import date
 from pathlib import Path
 
 import jax
@@ -67,7 +68,8 @@ def main(
         took = runs.clock(parts, time.perf_counter() - start, resume=options.resume)
         versions = f"parzax {px.__version__}, jax {jax.__version__}, Python {platform.python_version()}, "
         (n_runs, n), (run, evaluation) = page.shape, page.words
-        versions += f"{jax.devices()[0].device_kind}, {took:.0f} s, {n_runs} {run} of {n} {evaluation}."
+        versions += f"{jax.devices()[0].device_kind}, {took:.0f} s, {date.today()}, "
+        versions += f"{n_runs} {run} of {n} {evaluation}."
         command = f"```bash\npython -m benchmarks.studies.{name}{quick}\n```"
         text = "\n\n".join([f"# {title}", command, *page.blocks, versions]) + "\n"
         path.write_text(text, encoding="utf-8")

@@ -23,6 +23,7 @@ import scipy.stats
 
 import parzax as px
 from benchmarks import toys
+from benchmarks.load_table import load_table
 from benchmarks.studies import pages
 from benchmarks.studies.optimisers.mixed import units_of
 from benchmarks.studies.pages import Page
@@ -238,7 +239,7 @@ def _runs(samplers: px.samplers.Sampler, problem: px.Problem, keys: jax.Array) -
 
 def problem_of(table: Table, limited: bool = False) -> px.samplers.Tabular:
     limits = {"size": WITHIN} if limited else None
-    loaded = px.problems.load_table(table.path, [table.objectives[0]], constraint_quantiles=limits)
+    loaded = load_table(table.path, [table.objectives[0]], constraint_quantiles=limits)
     # Without its names, tables of a benchmark share their programs.
     return dataclasses.replace(loaded, name="", objective_names=("",))
 

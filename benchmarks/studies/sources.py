@@ -15,6 +15,7 @@ import numpy as np
 
 import parzax as px
 from benchmarks import toys
+from benchmarks.load_table import load_table
 from benchmarks.studies import pages
 from benchmarks.studies.pages import Page
 from benchmarks.studies.papers.meta_learn_tpe import ellipsoids, searches
@@ -80,7 +81,7 @@ def _best(samplers: Sequence[px.samplers.Sampler], problem: px.Problem, n_evalua
 
 
 def _problem(table: Table) -> px.samplers.Tabular:
-    loaded = px.problems.load_table(table.path, [table.objectives[0]])
+    loaded = load_table(table.path, [table.objectives[0]])
     return dataclasses.replace(loaded, name="", objective_names=("",))
 
 

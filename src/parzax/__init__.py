@@ -13,7 +13,7 @@ _MODULES = {
     "space split status surrogate",
     "parzax.density": "ages prior",
     "parzax.kernels": "bandwidth",
-    "parzax.lens": "page plotting problems results",
+    "parzax.lens": "page plotting results",
     "parzax.samplers": "stop",
     "parzax.space": "valid",
     "parzax.split": "gamma merits",
@@ -41,7 +41,7 @@ _ELSEWHERE = {
 _PATHS = {name: f"{home}.{name}" for home, names in _MODULES.items() for name in names.split()}
 _HOMES = {name: home for home, names in _MEMBERS.items() for name in names.split()}
 # Packages beside the parts that presets are made of: of results, and those that need optional packages.
-_BESIDE = "acquisition adapters page plotting problems results space split status surrogate"
+_BESIDE = "acquisition adapters page plotting results space split status surrogate"
 __all__ = sorted({*_PATHS, *_HOMES}.difference(_BESIDE.split()))  # pyright: ignore
 
 

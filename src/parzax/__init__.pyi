@@ -24,7 +24,6 @@ from parzax.importance import encode as encode
 from parzax.kernels import bandwidth as bandwidth
 from parzax.lens import page as page
 from parzax.lens import plotting as plotting
-from parzax.lens import problems as problems
 from parzax.lens import results as results
 from parzax.lens.logs import Observations as Observations
 from parzax.lens.page import report as report

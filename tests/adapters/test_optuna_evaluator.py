@@ -94,16 +94,8 @@ DEFAULT = {"divergence": px.divergence.Explained(), "grid": px.Grid()}
 
 class TestParity:
     @pytest.mark.parametrize("local", [True, False])
-    @pytest.mark.parametrize(
-        "levels",
-        [
-            (0.1, 1.0),
-            (0.05, 0.5),
-            pytest.param((0.15, 0.75), marks=pytest.mark.slow),
-            pytest.param((0.07, 1.0), marks=pytest.mark.slow),
-            pytest.param((0.5, 0.9), marks=pytest.mark.slow),
-        ],
-    )
+    @pytest.mark.parametrize("levels", [(0.1, 1.0), (0.05, 0.5), (0.15, 0.75), (0.07, 1.0), (0.5, 0.9)])
+    @pytest.mark.some(4)
     def test_raw_values(self, study, local, levels):
         # Catches any detail of the estimator: grid, bandwidth, prior, floor, ties, level counts, regimes.
         ours = assert_agrees(

@@ -20,8 +20,8 @@ class TestEvaluator(
         return CondPedAnovaImportanceEvaluator
 
 
-# Each case compiles programs for spaces of its own.
-@pytest.mark.some(1)
+# Each case compiles programs for a space of its own; test_optuna_sampler.py is the fast look at the sampler.
+@pytest.mark.slow
 class TestSampler(
     pytest_samplers.BasicSamplerTestCase,
     pytest_samplers.RelativeSamplerTestCase,

@@ -231,19 +231,6 @@ def _double(attempt):
         return attempt()
 
 
-class _Flat:
-    """Equal masses of n values; no pytree."""
-
-    def __init__(self, n):
-        self.n = n
-
-    def log_prob(self, x):
-        return jnp.full_like(x, -math.log(self.n))
-
-    def sample(self, key, shape=()):
-        return jax.random.randint(key, shape, 0, self.n).astype(float)
-
-
 RECORDED = px.Space({"x": px.Float(0.0, 1.0, when=px.Recorded())})
 _ENDS = (px.Float(0.0, 1.0, when=px.Recorded()), px.Float(2.0, 3.0, when=px.Recorded()))
 REFUSED = {
@@ -253,7 +240,6 @@ REFUSED = {
         lambda: _fit(bandwidth=px.bandwidth.Constant(np.array([0.1, 0.2, 0.1]))),
         r"a setting of the bandwidth has shape \(3,\); give a number, or an array \(4,\)",
     ),
-    "a prior beyond its domain": (lambda: _fit(prior={"k": _Flat(9)}), "mass 0.5556"),
     "a batch of tables": (lambda: _fit(ROWS[None]), "use jax.vmap"),
     "a column missing": (lambda: _fit(ROWS[:, :3]), "x must have shape"),
     "a column missing, JAX": (lambda: _fit(jnp.asarray(ROWS[:, :3])), "x must have shape"),
@@ -272,9 +258,6 @@ REFUSED = {
     "top of words": (lambda: _fit(top="optuna"), "top must be"),
     "prior weight of words": (lambda: _fit(prior_weight="1"), "prior_weight must be a number"),
     "no prior weight": (lambda: _fit(prior_weight=None), "prior_weight must be a number"),
-    "an unknown prior": (lambda: _fit(prior={"z": None}), "prior: no parameter 'z'"),
-    "a prior that is none": (lambda: _fit(prior={"x": 1.0}), "must have log_prob and sample"),
-    "two priors for one domain": (lambda: _fit(prior={"x": (1, 2)}), r"one density per domain \(1\), got 2"),
     "conditions of the log": (lambda: _fit(np.array([[0.5]]), space=RECORDED), "Recorded"),
     "regimes of the log": (
         lambda: _fit(np.array([[0.5]]), space=px.Space({"x": _ENDS})),
@@ -309,7 +292,6 @@ REFUSED = {
         lambda: estimator().conditional({"kind": "c", "y": 1.5}),
         "'y'.* the parameter is inactive",
     ),
-    "given a child without its parent": (lambda: estimator().conditional({"y": 1.5}), "kind must be too"),
     "given everything": (
         lambda: estimator().conditional({"x": 0.5, "k": 1, "kind": "c"}),
         "no other parameter",
@@ -364,21 +346,9 @@ def test_an_impossible_event_has_a_status():
 
 
 def test_what_is_warned_of():
-    """Legal, and most often a mistake: relative weights, and a prior that leaves its domain."""
+    """Legal, and most often a mistake: relative weights."""
     with pytest.warns(UserWarning, match="weight sums to 1"):
         px.ParzenEstimator.fit(SPACE, ROWS, np.full(4, 0.25))
-    with pytest.warns(UserWarning, match=r"'x' has mass 0\.5"):
-        px.ParzenEstimator.fit(SPACE, ROWS, prior={"x": _Flat(2)})
-    _tried.append(2)
-
-
-def test_a_prior_that_is_no_pytree(recwarn):
-    """A constant of the program: the estimator passes through jit and vmap."""
-    rows = ROWS[:, 1:2]
-    pe = px.ParzenEstimator.fit(px.Space({"k": px.Int(0, 4)}), rows, prior={"k": _Flat(5)})
-    found = jax.jit(lambda p, x: p.log_prob(x))(pe, jnp.asarray(rows, jnp.float32))
-    close(found, pe.log_prob(rows))
-    assert not recwarn.list
     _tried.append(1)
 
 

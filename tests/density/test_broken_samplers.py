@@ -86,12 +86,6 @@ def _scale_off():
     return _with(case, lambda pe: pe.mixture.scale, lambda pe: pe.scale * 1.03)
 
 
-def _wide_kernel_for_the_users_prior():
-    case = CASES["user's prior"]
-    pe = case.fit()
-    return case, pe, sample(case.fit(prior=None), key(3))
-
-
 def _linear_axis():
     """Draws on the log axis, stretched to native values as if it were linear."""
     case = CASES["log"]
@@ -146,7 +140,7 @@ def _own_category_among_others(monkeypatch):
 
 BROKEN = [
     _key_reused, _one_key_for_all_parameters, _prior_dropped, _weights_shifted, _scale_off,
-    _wide_kernel_for_the_users_prior, _linear_axis, _kernels_of_other_regimes, _branches_independent,
+    _linear_axis, _kernels_of_other_regimes, _branches_independent,
     _children_forget_the_component, _own_category_among_others,
 ]  # fmt: skip
 

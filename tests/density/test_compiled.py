@@ -179,15 +179,15 @@ print(json.dumps(out))
 
 FORMS = ("product", "pairwise")
 # Numbers of points, the larger one in blocks, and forms. A process and each form compile for seconds.
-CASES = [{4 * 1021: FORMS[:1]}, pytest.param({400: FORMS, 4 * 1021: FORMS}, marks=pytest.mark.slow)]
+CASES = {400: FORMS, 4 * 1021: FORMS}
 
 
-@pytest.mark.parametrize("cases", CASES, ids=["fast", "all"])
-def test_sharded_points_need_no_collective(cases):
+@pytest.mark.slow
+def test_sharded_points_need_no_collective():
     """In every form, in blocks or not; the values are those of one device, and lie as the points do."""
-    found = run_on_devices(f"CASES = {cases}\n" + SCRIPT)
+    found = run_on_devices(f"CASES = {CASES}\n" + SCRIPT)
     assert "points" in found.pop("eager")
-    assert len(found) == sum(map(len, cases.values()))
+    assert len(found) == sum(map(len, CASES.values()))
     for name, case in found.items():
         assert case["collectives"] == 0, name
         assert "points" in case["sharding"], name

@@ -1,5 +1,7 @@
 """Conditional densities: of one value, of arrays of values and of traced values."""
 
+from typing import Any
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -8,6 +10,7 @@ from random_spaces import N_SHAPES, all_configurations, random_space
 
 import parzax as px
 from parzax.density import restriction
+from parzax.space import Given
 from parzax.status import Status
 
 from .spaces import SPACE
@@ -56,6 +59,53 @@ def _check_laws(seed: int, of_one: bool = True) -> None:
     np.testing.assert_allclose(single, conditional[first], rtol=1e-10, atol=1e-10)
 
 
+def _check_any_subset(seed: int) -> bool:
+    """Parameters with or without their parents: the conditional is the joint density, normalised."""
+    space, rng = random_space(seed), np.random.default_rng([seed, 2])
+    rows = np.asarray(space.sample(jax.random.key(seed), 7))
+    pe = px.ParzenEstimator.fit(space, rows, rng.uniform(0.5, 2, 7), bandwidth=px.bandwidth.Constant(0.3))
+    given = [str(name) for name in rng.permutation(space.names)[: rng.integers(1, len(space))]]
+    points, _ = all_configurations(space)
+    columns = [space.index(name) for name in given]
+    chosen = points[rng.integers(len(points)), columns]
+    values = dict(zip(given, chosen, strict=True))
+    try:
+        one = pe.conditional(values)
+    except ValueError as error:
+        if "depends on the domain that" in str(error) or "no other parameter" in str(error):
+            return False
+        raise
+    assert int(one.status) == 0
+    rest = [space.index(name) for name in one.space.names]
+    points = points[np.isclose(points[:, columns], chosen, rtol=0, atol=0, equal_nan=True).all(axis=1)]
+    ratio = np.asarray(one.log_prob(points[:, rest]) - pe.log_prob(points))
+    np.testing.assert_allclose(ratio, ratio[0], rtol=1e-10, atol=1e-10)
+    if seed < N_SHAPES:
+        traced = jax.jit(lambda values, x: _at(pe.conditional(values), space, x))(values, points[:16])
+        np.testing.assert_allclose(traced, one.log_prob(points[:16, rest]), rtol=1e-10, atol=1e-10)
+
+    # Parameters of one value keep the thresholds where the given ones become active.
+    kept: dict[str, Any] = {name: one.space[name] for name in one.space.names}
+    if any(c == Given() for domains in kept.values() for domain in domains for c in domain.conditions):
+        return True
+    for name in given:
+        of_name: Any = space[name]
+        conditions = [[c for c in domain.conditions if c.parent in kept] for domain in of_name]
+        kept[f"{name} given"] = tuple(
+            px.Categorical(["only"], when=tuple(when)) for when in conditions if when
+        )
+    points, weights = all_configurations(
+        px.Space({name: domains for name, domains in kept.items() if domains})
+    )
+    total = weights @ np.exp(np.asarray(one.log_prob(points[:, : len(one.space)])))
+    np.testing.assert_allclose(total, 1, rtol=1e-10)
+    return True
+
+
+def _at(one: px.ParzenEstimator, space: px.Space, x) -> jax.Array:
+    return one.log_prob(jnp.asarray(x)[:, np.array([space.index(name) for name in one.space.names])])
+
+
 # Spaces of four shapes compile few programs.
 QUICK = [shape + N_SHAPES * i for shape in (2, 5, 7, 17) for i in range(2)]
 
@@ -63,6 +113,18 @@ QUICK = [shape + N_SHAPES * i for shape in (2, 5, 7, 17) for i in range(2)]
 @pytest.mark.parametrize("seed", QUICK)
 def test_laws_on_random_spaces(seed):
     _check_laws(seed, of_one=seed < N_SHAPES)
+
+
+@pytest.mark.parametrize("seed", QUICK[:2])
+def test_any_subset_of_random_spaces(seed):
+    assert _check_any_subset(seed)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("shape", range(N_SHAPES))
+def test_any_subset_of_300_random_spaces(shape):
+    # Where a parameter depends on a given one that has several domains, its parents are needed.
+    assert sum([_check_any_subset(seed) for seed in range(shape, 300, N_SHAPES)]) >= 8
 
 
 @pytest.mark.slow
@@ -128,6 +190,65 @@ def test_every_method_of_a_conditional_of_an_array(fitted):
         np.testing.assert_array_equal(np.isnan(x[:, 0]), np.full(20, choice == "d"))
 
 
+PARENTS = px.Space(
+    {
+        "c": px.Categorical(["a", "b", "d"]),
+        "hour": px.Float(0, 24, periodic=True),
+        "z": px.Float(-np.inf, np.inf),
+        "k": px.Int(0, 40),
+        "x": (px.Float(-3, 3, when=px.In("c", ["a", "b"])), px.Float(0, 9, when=px.Between("k", 8, 20))),
+        "y": px.Float(0, 1, when=px.Between("z", low=1)),
+        "h": px.Int(0, 9, when=px.Between("hour", low=20)),
+    }
+)
+
+
+@pytest.mark.slow
+def test_every_method_of_a_conditional_without_parents():
+    """Draws, masses, quantiles, modes and further conditionals of parents with cut kernels."""
+    rng, n = np.random.default_rng(0), 60
+    c, hour, z, k = rng.integers(0, 3, n), rng.uniform(0, 24, n), rng.normal(0, 2, n), rng.integers(0, 41, n)
+    x = np.where(c < 2, rng.uniform(-3, 3, n), np.where((k >= 8) & (k < 20), rng.uniform(0, 9, n), np.nan))
+    y, h = np.where(z >= 1, rng.uniform(size=n), np.nan), np.where(hour >= 20, rng.integers(0, 10, n), np.nan)
+    pe = px.ParzenEstimator.fit(PARENTS, np.stack([c, hour, z, k, x, y, h], axis=1))
+    values = {"x": 1.5, "y": 0.2, "h": 3}
+    one = pe.conditional(values)
+    drawn = np.asarray(one.sample(jax.random.key(0), 4000))
+    joint = pe.log_prob(np.concatenate([drawn, np.tile([*values.values()], (4000, 1))], axis=1))
+    np.testing.assert_allclose(one.log_prob(drawn) - joint, one.log_prob(drawn[0]) - joint[0], rtol=1e-9)
+    assert one.log_prob(one.mode(), "unit") >= one.log_prob(drawn, "unit").max() - 1e-3
+    for box in ({"c": "d"}, {"k": (10, 30)}, {"z": (1, 2), "c": ["a", "d"]}, {"hour": (21, 23)}):
+        inside = np.ones(4000, bool)
+        for name, wanted in box.items():
+            of_name = drawn[:, one.space.index(name)]
+            if isinstance(wanted, tuple):
+                inside &= (of_name >= wanted[0]) & (of_name <= wanted[1])
+            else:
+                inside &= np.isin(of_name, [["a", "b", "d"].index(choice) for choice in wanted])
+        assert abs(inside.mean() - one.mass(box)) < 4 * np.sqrt(0.25 / 4000)
+    np.testing.assert_array_equal([one.mass({"z": (-99, 0.9)}), one.mass({"hour": (1, 19)})], 0)
+    levels = np.array([0.1, 0.5, 0.99])
+    for name in ("z", "hour", "k"):
+        of_name = one.univariate(name)
+        values_at = np.asarray(of_name.quantile(levels))
+        assert (of_name.cdf(values_at) >= levels - 1e-9).all()
+        assert (
+            np.abs((drawn[:, [one.space.index(name)]] <= values_at).mean(0) - of_name.cdf(values_at)).max()
+            < 0.04
+        )
+    # Parents are cut again where another of their children is given.
+    again = pe.conditional({"x": 1.5, "h": 3}).conditional({"y": 0.2})
+    np.testing.assert_allclose(again.log_prob(drawn), one.log_prob(drawn), rtol=1e-9)
+    entropy = px.density.entropy(jax.random.key(1), one, n=4000)
+    assert abs(entropy.value + one.log_prob(drawn).mean()) < 5 * entropy.standard_error
+
+    def total(y):
+        return pe.conditional({**values, "y": y}).log_prob(jnp.asarray(drawn[:5])).sum()
+
+    slope, step = jax.jit(jax.grad(total))(0.2), 1e-6
+    np.testing.assert_allclose(slope, (total(0.2 + step) - total(0.2 - step)) / (2 * step), rtol=1e-5)
+
+
 @pytest.mark.slow
 def test_derivatives_by_a_given_value_to_the_second_order():
     """By a number whose regime another traced value selects: gradients and second derivatives."""
@@ -181,7 +302,7 @@ REFUSED = {
     "an unknown choice in an array": ({"c": np.array(["a", "e"])}, "not one of its choices"),
     "a value outside in an array": ({"y": np.array([0.5, 1.5])}, "'y'.* is outside"),
     "a child of another regime in an array": ({"c": np.array([0, 2]), "k": 5}, "the parameter is inactive"),
-    "a child without its parent": ({"k": np.array([5, 6])}, "c must be too"),
+    "a value that no parent allows": ({"k": 99}, "no values of c allow {'k': 99}"),
 }
 
 

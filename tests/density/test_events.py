@@ -69,7 +69,10 @@ def test_boxes_that_fill_the_space_sum_to_one(fitted):
         np.testing.assert_allclose(sum(pe.mass(cell) for cell in cells), 1, rtol=1e-12)
 
 
-@pytest.mark.parametrize(("name", "regime"), [("x", 0), ("x", 1), ("k", 0), ("z", 0), ("y", 0)])
+@pytest.mark.parametrize(
+    ("name", "regime"),
+    [("x", 0), pytest.param("x", 1, marks=pytest.mark.slow), ("k", 0), ("z", 0), ("y", 0)],
+)
 def test_density_of_one_parameter(fitted, name, regime):
     """Its distribution function is that of the draws in the domain, and the integral of its density."""
     pe, draws = fitted

@@ -47,7 +47,8 @@ def results(double: bool, bandwidth: px.bandwidth.AbstractBandwidth) -> tuple[np
 NARROW = px.bandwidth.Scott(1e-3, discrete_minimum=0.02)
 
 
-@pytest.mark.parametrize("rule", [px.bandwidth.Neighbours(), pytest.param(NARROW, marks=pytest.mark.slow)])
+@pytest.mark.slow  # kept masses are compared below
+@pytest.mark.parametrize("rule", [px.bandwidth.Neighbours(), NARROW])
 def test_float32_is_float64(rule):
     """Catches a wrong distance, mask, anchor or normaliser; the float64 masses are tested against loops."""
     (value, slope), (true, true_slope) = (results(double, rule) for double in (False, True))

@@ -83,37 +83,3 @@ def test_log_prob(name, double, form, data, record_property):
     error = (np.abs(np.asarray(found, float) - wanted) / np.maximum(1, np.abs(wanted))).max()
     assert error <= TOLERANCE[found.dtype.name, form]
     record_property("tried", f"mixture, {name}, {data}: {found.dtype.name} {form} {error:.1e}")
-
-
-class _Ramp:
-    """2 x on [0, 1], a density of a user's."""
-
-    def log_prob(self, x):
-        return jnp.log(2 * x)
-
-    def sample(self, key, shape=()):
-        return jnp.sqrt(jax.random.uniform(key, shape))
-
-
-jax.tree_util.register_pytree_node(_Ramp, lambda _: ((), None), lambda *_: _Ramp())
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("form", ["product", "pairwise"])
-def test_own_prior(form, double):
-    """A user's prior stands for the wide kernel in the prior and in rows of other regimes."""
-    space = px.Space(
-        {
-            "kind": px.Categorical(["a", "b"]),
-            "x": px.Float(0.0, 1.0, when=px.In("kind", ["b"])),
-            "lr": px.Float(0.5, 2.0, log=True),
-        }
-    )
-    observed = np.array([[0, np.nan, 1.0], [1, 0.3, 0.5], [1, 0.9, 1.5], [0, np.nan, 0.7]])
-    at = np.array([[1, 0.2, 1.0], [1, 0.95, 0.6], [0, np.nan, 2.0], [1, 1.0, 1.7]])
-    parameters = mixture.parameters_of(space)
-    oracle = mixture.fit(parameters, observed, prior_weight=2.0)
-    prior = {"x": lambda x: np.log(2 * x)}
-    wanted = [mixture.log_density(parameters, oracle, x, prior=prior) for x in at]
-    pe = px.ParzenEstimator.fit(space, observed, prior={"x": _Ramp()}, prior_weight=2.0)
-    np.testing.assert_allclose(log_prob_in(form, pe, at), wanted, rtol=1e-10, atol=1e-10)

@@ -35,6 +35,7 @@ def test_zero_and_tiny_weights_are_fine():
         assert int(pe.status) == 0
 
 
+@pytest.mark.slow
 def test_export_with_a_symbolic_number_of_points():
     pe = px.ParzenEstimator.fit(SPACE, ROWS)
     (j,) = export.symbolic_shape("j")

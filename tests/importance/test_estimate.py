@@ -176,6 +176,7 @@ def test_one_level_keeps_its_axis():
     assert px.encode(MIXED, x, loss, 0.2, grid=COARSE).status.shape == (1,)
 
 
+@pytest.mark.slow
 def test_gradients_with_respect_to_weights(double):
     """With level sets held fixed they are those of central differences; finite for every row."""
     x = np.random.default_rng(0).uniform(size=(120, 3))
@@ -261,7 +262,7 @@ def test_no_rows_and_one(n, double):
     assert np.isfinite(found.variance).all()
 
 
-@pytest.mark.parametrize("name", ["default", "optuna"])
+@pytest.mark.parametrize("name", ["default", pytest.param("optuna", marks=pytest.mark.slow)])
 def test_a_chain_of_array_functions(name, double):
     """Counts, divergence, variance, shares: `cond_ped_anova`; densities of the papers give Optuna's alone."""
     how, space = OPTUNA if name == "optuna" else {}, px.Space({"x": px.Float(0, 1), "y": px.Float(0, 1)})

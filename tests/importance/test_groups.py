@@ -49,19 +49,18 @@ def test_groups_are_numbered_by_their_usable_rows() -> None:
     assert numbered(groups, jnp.zeros(5, bool))[1] == 0
 
 
-@pytest.mark.parametrize("method", ["half-sampling", "bootstrap"])
-def test_samples_of_groups_are_those_of_single_rows_repeated(method: str) -> None:
+def test_samples_of_groups_are_those_of_single_rows_repeated() -> None:
     """Five rows of each configuration give the counts of one row, for the same draws."""
     keys = jax.random.split(KEY, 7)
     five = px.encode(SPACE, *repeated(1)[:2], LEVELS, grid=COARSE, groups=repeated(1)[2])
-    size = N // 2 if method == "half-sampling" else N
+    size = N // 2
     needed = jnp.array([0.2 * size, 0.5 * size, size], jnp.int32)
     # As many rows as five times the log has, for the same random numbers.
     one = px.encode(SPACE, *pad(configurations(1), five.codes.shape[1] - N), LEVELS, grid=COARSE)
     one, five = jax.device_put((one, five))
-    expected = np.asarray(jax.jit(sample_counter(one, method, needed))(keys))
-    np.testing.assert_array_equal(np.asarray(jax.jit(sample_counter(one, method))(keys)), expected)
-    found = jax.jit(sample_counter(five, method))(keys)
+    expected = np.asarray(jax.jit(sample_counter(one, needed))(keys))
+    np.testing.assert_array_equal(np.asarray(jax.jit(sample_counter(one))(keys)), expected)
+    found = jax.jit(sample_counter(five))(keys)
     np.testing.assert_allclose(np.asarray(found), expected, rtol=1e-6)
 
 
@@ -149,6 +148,7 @@ def test_one_rule_for_numpy_and_jax_arrays() -> None:
     assert "100 rows make 25 groups" in str(result)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "repeats", [np.full(N, 4), pytest.param(1 + np.arange(N) % 4, marks=pytest.mark.slow)]
 )

@@ -30,18 +30,17 @@ def encoded() -> px.importance.Encoded:
 
 
 @functools.cache
-def samples(method: str, n: int) -> px.importance.Importance:
+def samples(n: int) -> px.importance.Importance:
     """Samples of the log, on the host; nothing moves between host and device while they are drawn."""
     with jax.enable_x64(True):
         key, placed = jax.block_until_ready(jax.device_put((KEY, encoded())))
         with jax.transfer_guard("disallow"):
-            found = px.importance.resample(key, placed, n, PEARSON, method=method)
+            found = px.importance.resample(key, placed, n, PEARSON)
             jax.block_until_ready((found, found.importance))
         return jax.device_get(found)
 
 
-@pytest.mark.parametrize("method", ["half-sampling", pytest.param("bootstrap", marks=pytest.mark.slow)])
-def test_samples_are_the_shells(method, double):
+def test_samples_are_the_shells(double):
     """The i-th sample depends on the key and i alone: equal to the shell's, for any number side by side.
 
     Of 70 samples 35 are side by side.
@@ -50,13 +49,12 @@ def test_samples_are_the_shells(method, double):
         px.Observations.from_arrays(MIXED, *log_without_ties()),
         {"grid": COARSE, "divergence": PEARSON},
     )
-    found, fewer = samples(method, 70), samples(method, 5)
-    if method == "half-sampling":
-        how |= {"n_resamples": 70, "n_shuffles": 0, "key": KEY}
-        sampled = px.cond_ped_anova(obs, LEVELS, **how).sampled
-        np.testing.assert_allclose(found.variance, sampled, rtol=1e-11, atol=1e-14)
+    found, fewer = samples(70), samples(5)
+    how |= {"n_resamples": 70, "n_shuffles": 0, "key": KEY}
+    sampled = px.cond_ped_anova(obs, LEVELS, **how).sampled
+    np.testing.assert_allclose(found.variance, sampled, rtol=1e-11, atol=1e-14)
     np.testing.assert_allclose(found.variance[:5], fewer.variance, rtol=1e-11, atol=1e-14)
-    host = px.importance.resample(KEY, obs.encode(LEVELS, grid=COARSE), 5, PEARSON, method=method)
+    host = px.importance.resample(KEY, obs.encode(LEVELS, grid=COARSE), 5, PEARSON)
     assert all(isinstance(leaf, np.ndarray) for leaf in jax.tree.leaves(host))
     np.testing.assert_allclose(host.variance, fewer.variance, rtol=1e-11, atol=1e-14)
 
@@ -74,13 +72,13 @@ def test_samples_of_seeds_are_a_vmap(double):
 
     logs = [encoded(), jax.device_put(px.encode(MIXED, x, losses[1], LEVELS, grid=COARSE))]
     several = jax.jit(jax.vmap(importance))(keys, jax.tree.map(lambda *a: np.stack(a), *logs))
-    np.testing.assert_allclose(several[0], samples("half-sampling", 5).variance, rtol=1e-11, atol=1e-14)
+    np.testing.assert_allclose(several[0], samples(5).variance, rtol=1e-11, atol=1e-14)
     np.testing.assert_allclose(several[1], importance(keys[1], logs[1]), rtol=1e-11, atol=1e-14)
 
 
 def test_a_half_sample_is_a_log_of_half_the_rows():
     """Counts of a sample add up to half of the usable rows, and sets are as large as their levels say."""
-    found = samples("half-sampling", 70)
+    found = samples(70)
     assert (found.regime_region[:, 0].sum(axis=-1) == 50).all()
     sizes = found.regime_target[:, :, 0].sum(axis=-1)
     assert (sizes == [25, 5, 13]).all()
@@ -150,7 +148,5 @@ def test_refused_with_the_remedy(as_installed):
     encoded = px.encode(PLAIN, x, loss, 0.5)
     with pytest.raises(ValueError, match="n must be a whole number"):
         px.importance.shuffle(key, encoded, 0)
-    with pytest.raises(ValueError, match="method must be one of"):
-        px.importance.resample(key, encoded, 3, method="jackknife")
     with pytest.raises(TypeError, match="key must be a typed key"):
         px.importance.resample(0, encoded, 3)

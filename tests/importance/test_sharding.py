@@ -127,7 +127,7 @@ def found(request):
     """Seeds and rows over the devices of some meshes."""
     if request.param == "all":
         return _ALL, _run(SEEDS, ROWS, meshes=_ALL)
-    meshes = [("Auto", 2), ("Explicit", 8)]
+    meshes = [("Explicit", 8)]
     return meshes, _run(SEEDS, ROWS, meshes=meshes, kinds=["Auto"])
 
 

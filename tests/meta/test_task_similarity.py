@@ -201,6 +201,7 @@ def test_parameters_that_a_task_lacks(estimate):
         assert found.variation[1, 2] == 1
 
 
+@pytest.mark.slow
 def test_similarity_of_sets():
     """Theorem 2: the best tenths' overlap over their union, if bandwidths shrink with more rows."""
     space = px.Space({"u": px.Float(0, 1)})

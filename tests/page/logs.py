@@ -1,14 +1,17 @@
 """Logs for pages, with made-up uncertainty and interactions."""
 
 from dataclasses import replace
-from functools import cache
+from functools import cache, partial
 
 import numpy as np
+from conftest import COARSE
 
 import parzax as px
 from parzax.lens.results.replicates import Replicates
 
 LEVELS = np.array([0.1, 0.3, 0.5, 0.7])
+# Rows alone on a coarse grid, whose programs compile fast.
+analyse = partial(px.cond_ped_anova, n_resamples=0, grid=COARSE)
 # What would be markup, code or layout in HTML, JSON, JavaScript or plotly's labels.
 NASTY = (
     "<script>alert(1)</script>",
@@ -44,7 +47,7 @@ def activation(n_seeds: int | None = None, n: int = 200) -> px.Observations:
 
 @cache
 def result(n_seeds: int | None = None) -> px.ImportanceResult:
-    return px.cond_ped_anova(activation(n_seeds), LEVELS, n_resamples=0)
+    return analyse(activation(n_seeds), LEVELS)
 
 
 @cache
@@ -55,7 +58,7 @@ def nasty() -> px.ImportanceResult:
     space["kind"] = px.Categorical([*NASTY, "plain"])
     x = np.append(rng.uniform(size=(200, len(NASTY))), rng.integers(0, len(NASTY) + 1, (200, 1)), axis=1)
     loss = x[:, :-1] @ (1 / np.arange(1, len(NASTY) + 1)) + 0.1 * x[:, -1]
-    return px.cond_ped_anova(px.Observations.from_arrays(px.Space(space), x, loss), LEVELS, n_resamples=0)
+    return analyse(px.Observations.from_arrays(px.Space(space), x, loss), LEVELS)
 
 
 def with_uncertainty(result: px.ImportanceResult) -> px.ImportanceResult:

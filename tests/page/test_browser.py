@@ -25,7 +25,7 @@ def pages(tmp_path_factory):
     own, nasty = (logs.with_uncertainty(x) for x in (logs.result(), logs.nasty()))
     px.report(own, folder / "plain.html", interactions=logs.fake_interactions(own))
     px.report(nasty, folder / "nasty.html", title=logs.NASTY[0], interactions=logs.fake_interactions(nasty))
-    px.report(px.cond_ped_anova(logs.activation(4), 0.3), folder / "one.html")
+    px.report(logs.analyse(logs.activation(4), 0.3), folder / "one.html")
     px.report(nasty, folder / "pairs.html", interactions=logs.tested_interactions(nasty))
     return folder
 

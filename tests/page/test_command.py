@@ -14,12 +14,7 @@ import parzax as px
 from page.test_content import Texts, data_of
 from parzax.lens.cli import main
 
-
-@pytest.fixture(autouse=True)
-def quiet(monkeypatch, tmp_path):
-    """Each test in its own folder, without the compilation cache of the user."""
-    monkeypatch.setenv("PARZAX_NO_CACHE", "1")
-    monkeypatch.chdir(tmp_path)
+pytestmark = pytest.mark.usefixtures("in_tmp_path")
 
 
 @pytest.fixture(scope="module")
@@ -146,22 +141,3 @@ def test_table_in_this_folder(logs, tmp_path, capsys):
         f"parzax report t.csv {' '.join(COLUMNS)} --out=page.html --level=0.2 --title mine"
         in Texts(html).items
     )
-
-
-@pytest.mark.parametrize(
-    ("argv", "message"),
-    [
-        (["missing.csv"], "there is no file 'missing.csv'"),
-        (["t.csv", "-o", "page.png"], "'page.png' must end in .html or .htm"),
-        (["t.csv", "-o", "nowhere/page.html"], "there is no folder 'nowhere'"),
-        (["t.csv", "--parameters", "a", "b", "--level", "0.5", "--region", "0.5"], "must be below region"),
-    ],
-)
-def test_refusals(logs, tmp_path, capsys, argv, message):
-    """One line, status 2, and nothing is written."""
-    shutil.copy(logs / "t.csv", tmp_path)
-    assert main(["report", *argv]) == 2
-    err = capsys.readouterr().err
-    assert message in err
-    assert err.count("\n") == 1
-    assert [path.name for path in tmp_path.iterdir()] == ["t.csv"]

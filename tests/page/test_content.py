@@ -85,7 +85,7 @@ def test_numbers(tmp_path, n_seeds):
 
 def test_levels_ascend(tmp_path):
     """A result whose levels fall gives the same page as one whose levels rise."""
-    falling = px.cond_ped_anova(logs.activation(), logs.LEVELS[::-1], n_resamples=0)
+    falling = logs.analyse(logs.activation(), logs.LEVELS[::-1])
     assert page(tmp_path, falling) == page(tmp_path, logs.result())
 
 
@@ -161,7 +161,7 @@ def test_ends_of_a_range_are_those_of_the_domain():
     space = px.Space({"width": px.Int(2, 64), "lr": px.Float(1e-4, 1, log=True)})
     x = np.stack([rng.integers(2, 65, 300), np.exp(rng.uniform(np.log(1e-4), 0, 300))], axis=1)
     obs = px.Observations.from_arrays(space, x, x[:, 0])
-    data = made(px.cond_ped_anova(obs, [0.1, 0.3], n_resamples=0)).data
+    data = made(logs.analyse(obs, [0.1, 0.3])).data
     assert [picture["ticks"] for picture in data["pictures"]] == [["2", "64"], ["0.0001", "1"]]
 
 
@@ -280,7 +280,7 @@ def activation_with(n_ranked, n_seeds=None):
 @pytest.mark.parametrize(("n_ranked", "level"), [(200, 0.1), (60, 0.3), (10, 0.5)])
 def test_a_page_of_few_rows_opens_where_there_are_more_than_ten(n_ranked, level):
     """Of 60 trials a tenth are 6: it opens at the nearest level that has 11, or at half if none has."""
-    found = made(px.cond_ped_anova(activation_with(n_ranked), logs.LEVELS, n_resamples=0)).data
+    found = made(logs.analyse(activation_with(n_ranked), logs.LEVELS)).data
     assert found["levels"][found["start"]] == level
 
 
@@ -288,7 +288,7 @@ def test_the_usual_level_of_several_seeds_is_one_for_all():
     """One bad seed of four rules no level out, neither of the page nor of the command line."""
     obs = activation_with(60, n_seeds=4)
     obs.losses[0, 1:] = np.nan
-    result = px.cond_ped_anova(obs, logs.LEVELS, n_resamples=0)
+    result = logs.analyse(obs, logs.LEVELS)
     found = result.usual_level
     assert found == made(result).data["start"]
     assert logs.LEVELS[found] == 0.3
@@ -311,7 +311,7 @@ def test_what_counts_as_0_is_pale_and_said():
     c, x, noise = rng.integers(0, 2, 200), rng.uniform(size=200), rng.uniform(size=200)
     values = np.stack([c, np.where(c == 1, x, np.nan), np.full(200, 3.0), noise], axis=-1)
     obs = px.Observations.from_arrays(space, values, c + x)
-    data = made(px.cond_ped_anova(obs, 0.1, n_resamples=0, n_shuffles=99)).data
+    data = made(px.cond_ped_anova(obs, 0.1, n_resamples=0, n_shuffles=99, **QUICK)).data
     by_label = dict(zip(data["labels"], zip(data["pale"][0], data["cells"][0], strict=True), strict=True))
     assert {name: pale for name, (pale, _) in by_label.items()} == {"c": 0, "x": 1, "fixed": 1, "noise": 1}
     remarks = {name: cells[-1] for name, (_, cells) in by_label.items()}
@@ -381,24 +381,6 @@ def test_observations_of_one_run(tmp_path):
     short = Texts(page(tmp_path, learned)).ids["short"]
     assert "a search that learns chose these rows" in short
     assert "less sure" not in short
-
-
-def test_effects(tmp_path, few_draws):
-    """An answer of a surrogate says what choosing well is worth, with a curve for each domain."""
-    obs = logs.activation()
-    surrogate = px.surrogate.GaussianProcess(max_rows=60)
-    result = px.cond_ped_anova(obs, [0.1, 0.5], surrogate=surrogate, **QUICK)
-    assert result.facts == ("the surrogate is fitted to 60 of 200 rows",)
-    html = page(tmp_path, result)
-    texts = Texts(html)
-    assert "by a surrogate of the rows" in texts.ids["short"]
-    for effect in result.effects:
-        assert str(effect) in texts.ids["effects"]
-    assert all(step in texts.ids["next"] for step in result.next_steps())
-    curves = re.findall(r'class="best" d="(M[^"]*)"', html)
-    assert len(curves) == len(result.effects)
-    assert all(0 <= float(y) <= 60 for curve in curves for y in re.findall(r"[ML][0-9.]+ ([0-9.]+)", curve))
-    assert "effects" not in Texts(page(tmp_path, logs.result())).ids
 
 
 def test_nothing_to_say(tmp_path):

@@ -4,7 +4,6 @@ import base64
 import hashlib
 import json
 import re
-import subprocess
 import sys
 from html.parser import HTMLParser
 
@@ -149,18 +148,3 @@ def test_says_what_to_install(monkeypatch, tmp_path):
     monkeypatch.setitem(sys.modules, "jinja2", None)
     with pytest.raises(ImportError, match=r"needs jinja2; install it with pip install 'parzax\[report\]'"):
         px.report(None, tmp_path / "page.html")  # pyright: ignore
-
-
-@pytest.mark.slow
-def test_parzax_itself_is_imported_without(tmp_path):
-    """In a process of its own: jinja2 is not needed before a page is made."""
-    code = (
-        "import sys; sys.modules['jinja2'] = None\n"
-        "import parzax as px\n"
-        "try:\n    px.report(None, 'page.html')\n"
-        "except ImportError as error:\n    print(error)"
-    )
-    result = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, timeout=120, check=True, cwd=tmp_path
-    )
-    assert "jinja2; install it with pip install 'parzax[report]'" in result.stdout

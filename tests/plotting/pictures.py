@@ -57,14 +57,17 @@ def pictures(pattern: str = "{}") -> dict[str, Picture]:
     weights = {
         w: px.cond_ped_anova(two, 0.3, objective=[1 - w, w], **ESTIMATOR, n_resamples=0) for w in (0, 0.5, 1)
     }
-    answer = replace(answered(), space=space)
     runs = {pattern.format("one"): trace, pattern.format("two"): trace}
+
+    def renamed() -> px.ImportanceResult:  # later: few pictures need a surrogate
+        return replace(answered(), space=space)
+
     return {
         "acquisition": partial(px.plotting.acquisition, sampler, one, [a, b], size=9),
         "attainment": partial(px.plotting.attainment, runs),
         "convergence": partial(px.plotting.convergence, runs),
-        "effect_map": partial(px.plotting.effect_map, answer, parameters=[a, c]),
-        "effects": partial(px.plotting.effects, answer),
+        "effect_map": lambda **place: px.plotting.effect_map(renamed(), parameters=[a, c], **place),
+        "effects": lambda **place: px.plotting.effects(renamed(), **place),
         "history": partial(px.plotting.history, two),
         "importance_bars": partial(px.plotting.importance_bars, result),
         "importance_over_weights": partial(px.plotting.importance_over_weights, weights),

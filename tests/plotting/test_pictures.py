@@ -24,11 +24,11 @@ def test_the_table_has_every_picture():
     assert sorted(drawn()) == NAMES
 
 
-# Maps of effects need a surrogate.
-SLOW = {"effect_map": pytest.mark.slow}
+# Those of a surrogate compile programs of their own; results/test_surrogate.py draws one.
+CASES = [pytest.param(name, marks=[pytest.mark.slow] * name.startswith("effect")) for name in NAMES]
 
 
-@pytest.mark.parametrize("name", [pytest.param(name, marks=SLOW.get(name, ())) for name in NAMES])
+@pytest.mark.parametrize("name", CASES)
 def test_one_axes_are_returned_whose_figure_can_be_saved(name):
     # Catches an array of Axes, a second figure, and one that is not the current one.
     ax = drawn()[name]()
@@ -39,7 +39,7 @@ def test_one_axes_are_returned_whose_figure_can_be_saved(name):
     assert file.getvalue()
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", CASES)
 @pytest.mark.parametrize("layout", [pytest.param(None, marks=pytest.mark.slow), "constrained"])
 @pytest.mark.some(6)
 def test_the_place_that_is_given_is_used(name, layout):
@@ -55,7 +55,7 @@ def test_the_place_that_is_given_is_used(name, layout):
     assert len(left.axes) == 1
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", CASES)
 @pytest.mark.some(6)
 def test_what_is_no_axes_is_refused(name):
     # Catches a figure or an array passed as ax that fails without a word about ax.
@@ -68,7 +68,7 @@ def test_what_is_no_axes_is_refused(name):
     assert len(plt.get_fignums()) == 2
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", CASES)
 @pytest.mark.some(6)
 def test_any_name_is_drawn_as_it_is(name):
     # Catches formulae read into names, control characters, and names that push the data out of the figure.

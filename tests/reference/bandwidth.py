@@ -10,11 +10,11 @@ import numpy as np
 from scipy import optimize
 
 
-def scott(rows, prior=0.5, minimum=0.01, maximum=0.5, magic_exponent=None):
+def scott(rows, prior=0.5, minimum=0.01, maximum=0.5, magic=False):
     """1.059 min(IQR / 1.34, sd) n^(-1/5) over rows and the prior's centre."""
     values = np.array([*rows, *([] if prior is None else [prior])], float)
-    if magic_exponent is not None and len(values):
-        minimum = max(minimum, len(values) ** -magic_exponent)
+    if magic:
+        minimum = max(minimum, _magic(len(rows), prior))
     if len(values) < 2:
         return min(minimum, maximum)
     first, third = np.percentile(values, [25, 75])
@@ -50,28 +50,10 @@ def _magic(n, prior):
     return 1 / min(100, 1 + n + (prior is not None))
 
 
-def neighbours(rows, prior=0.5, endpoints=False, magic=True, consider_prior=False, maximum=1.0):
-    """Optuna 5; with ``consider_prior`` Optuna before that."""
-    rows = list(rows)
-    use_prior = consider_prior and prior is not None
-    result = distances([*rows, prior] if use_prior else rows, endpoints)[: len(rows)]
+def neighbours(rows, prior=0.5, endpoints=False, magic=True, maximum=1.0):
+    """Optuna 5."""
+    result = distances(list(rows), endpoints)
     return np.clip(result, _magic(len(rows), prior) if magic else 1e-12, maximum)
-
-
-def hyperopt(rows, prior=0.5):
-    """Neighbours with the prior in front; half the range for a single row."""
-    rows = list(rows)
-    everything = rows if prior is None else [prior, *rows]
-    result = (
-        np.array([0.5]) if len(rows) == 1 else distances(everything, False)[len(everything) - len(rows) :]
-    )
-    return np.clip(result, _magic(len(rows), prior), 1.0)
-
-
-def dimension(rows, n_parameters, prior=0.5, magic=True):
-    """Optuna 2.2 to 4 with ``multivariate=True``."""
-    n = len(rows)
-    return float(np.clip(0.2 * max(n, 1) ** (-1 / (n_parameters + 4)), _magic(n, prior) if magic else 0, 1))
 
 
 def leave_one_out(scale, rows, prior=0.5, prior_weight=1.0, n_values=None):

@@ -172,7 +172,6 @@ class Law:
         regimes: (m, d) native values -> (m, d) regimes, -1 inactive; by hand, and its j-th column must
             depend on parents alone.
         order: columns, parents first.
-        prior: (parameter, regime) -> the user's: a distribution function, or masses.
         cuts: (parameter, regime) -> ends of the cells of the joint law, where conditions need them.
         all_values: whether every value is a cell of the joint law; else values go by thirds.
     """
@@ -185,7 +184,6 @@ class Law:
     top: float = 0.8
     regimes: Callable[[np.ndarray], np.ndarray] | None = None
     order: tuple[int, ...] | None = None
-    prior: dict[tuple[int, int], Any] = field(default_factory=dict)
     cuts: dict[tuple[int, int], Any] = field(default_factory=dict)
     all_values: bool = False
 
@@ -214,9 +212,9 @@ class Law:
     def regime_of(self, values: np.ndarray) -> np.ndarray:
         return np.zeros(values.shape, int) if self.regimes is None else self.regimes(values)
 
-    def _each(self, j: int, r: int, what: Callable[[Any, Any], np.ndarray], own: Any) -> np.ndarray:
+    def _each(self, j: int, r: int, what: Callable[[Any, Any], np.ndarray]) -> np.ndarray:
         """Of every component, the prior last: its kernel where it has the regime, else the prior."""
-        wide = what(None, None) if own is None else own
+        wide = what(None, None)
         parts = [
             what(row[j], scale[j]) if regime[j] == r else wide
             for row, scale, regime in zip(self.rows, self.scale, self.row_regimes, strict=True)
@@ -225,25 +223,15 @@ class Law:
 
     def masses(self, j: int, r: int) -> np.ndarray:
         """(components, values)."""
-        return self._each(j, r, self.axes[j, r].masses, self.prior.get((j, r)))
+        return self._each(j, r, self.axes[j, r].masses)
 
     def cdf(self, j: int, r: int, x: np.ndarray) -> np.ndarray:
         """(components, points)."""
-        axis, own = self.axes[j, r], self.prior.get((j, r))
-        at = None if own is None else own(np.clip(x, axis.low, axis.high))
-        return self._each(j, r, lambda row, scale: axis.cdf(x, row, scale), at)
+        return self._each(j, r, lambda row, scale: self.axes[j, r].cdf(x, row, scale))
 
     def cell_masses(self, j: int, r: int) -> np.ndarray:
         """(components, cells of the joint law)."""
-        axis, own = self.axes[j, r], self.prior.get((j, r))
-        if own is not None:
-            line = isinstance(axis, Line)
-            own = (
-                np.diff(np.concatenate([[0], own(axis.cuts), [1]]))
-                if line
-                else np.bincount(axis._groups(), own)
-            )
-        return self._each(j, r, axis.cell_masses, own)
+        return self._each(j, r, self.axes[j, r].cell_masses)
 
     def enumerate(self) -> tuple[dict[tuple[int, int], np.ndarray], np.ndarray, np.ndarray]:
         """Walk through all cells, parents first.

@@ -154,11 +154,8 @@ def fit(parameters, rows, weight=None, rule=scott, top=0.8, prior_weight=1.0, mi
     return kernels, own_prior / total
 
 
-def log_density(parameters, fitted, x, measure="native", prior=None):
-    """Log density of one configuration.
-
-    ``prior`` maps a name to a log density of native values that stands in place of the wide kernel.
-    """
+def log_density(parameters, fitted, x, measure="native"):
+    """Log density of one configuration."""
     own = regimes(parameters, x)
     jacobian = mp.mpf(0)
     for parameter, regime, value in zip(parameters, own, x, strict=True):
@@ -175,13 +172,7 @@ def log_density(parameters, fitted, x, measure="native", prior=None):
             return -math.inf
 
     def wide(j):
-        kind, domain, name = parameters[j]["kind"], domains(parameters[j])[own[j]], parameters[j]["name"]
-        if name not in (prior or {}):
-            return log_factor(kind, domain, x[j])
-        native = mp.mpf(prior[name](x[j]))
-        if not is_continuous(kind, domain):
-            return native
-        return native + mp.log(place(kind, domain, x[j])[3]) + (mp.log(x[j]) if domain.get("log") else 0)
+        return log_factor(parameters[j]["kind"], domains(parameters[j])[own[j]], x[j])
 
     active = [j for j in range(len(parameters)) if own[j] is not None]
     kernels, prior_weight = fitted

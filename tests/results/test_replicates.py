@@ -10,7 +10,7 @@ from conftest import OPTUNA, QUICK
 from scipy import stats
 
 import parzax as px
-from parzax.importance.resample import bootstrap_sample, half_sample
+from parzax.importance.resample import half_sample
 from parzax.lens.results import replicates
 
 N, USABLE, CAPACITY = 60, 57, 64
@@ -39,11 +39,11 @@ def _log(n=N, seed=0, ties=False):
     return px.Observations.from_arrays(space, x, loss)
 
 
-def _weights(draw, key, b, size):
-    """(b, CAPACITY) how often each row is in each sample, of the usable ones of `_log` in their order."""
+def _weights(key, b, size):
+    """(b, CAPACITY) whether each row is in each sample, of the usable ones of `_log` in their order."""
 
     def sample(i):
-        return draw(jax.random.fold_in(key, i), CAPACITY, jnp.int32(size), jnp.int32(USABLE))
+        return half_sample(jax.random.fold_in(key, i), CAPACITY, jnp.int32(size), jnp.int32(USABLE))
 
     return np.asarray(jax.jit(jax.vmap(sample))(jnp.arange(b, dtype=jnp.int32)))
 
@@ -61,7 +61,7 @@ def test_a_half_sample_is_the_analysis_of_the_log_that_has_its_rows(estimator, t
     obs, key, b = _log(ties=ties), jax.random.key(3), NUMBERS["n_resamples"]
     result = _analyse(obs, LEVELS, region=0.9, **estimator, key=key, **NUMBERS)
     with jax.enable_x64(True):
-        weight = _weights(half_sample, key, b, USABLE // 2)
+        weight = _weights(key, b, USABLE // 2)
     order = np.argsort(obs.losses[:, 0], kind="stable")
     for i in range(b):
         rows = order[np.flatnonzero(weight[i, :USABLE])]
@@ -69,23 +69,6 @@ def test_a_half_sample_is_the_analysis_of_the_log_that_has_its_rows(estimator, t
         alone = _analyse(obs.select(np.isin(np.arange(N), rows)), LEVELS, region=0.9, **estimator)
         assert alone.variance.any()
         np.testing.assert_allclose(result.sampled[i], alone.variance, rtol=1e-9, atol=1e-13)
-
-
-@pytest.mark.slow
-def test_a_bootstrap_sample_is_the_analysis_of_the_log_with_its_weights():
-    obs, key, b = _log(), jax.random.key(4), 4
-    with jax.enable_x64(True):
-        sampled = px.importance.resample(key, obs.encode(LEVELS), b, method="bootstrap").variance
-        weight = _weights(bootstrap_sample, key, b, USABLE)
-    order = np.argsort(obs.losses[:, 0], kind="stable")
-    for i in range(b):
-        times = np.zeros(N)
-        times[order] = weight[i, :N]
-        assert times.sum() == USABLE
-        weighted = px.Observations.from_arrays(obs.space, obs.values, obs.losses[:, 0], weight=times)
-        with jax.enable_x64(True):
-            alone = px.cond_ped_anova(weighted, LEVELS)
-        np.testing.assert_allclose(sampled[i], alone.variance, rtol=1e-9, atol=1e-13)
 
 
 def test_all_halves_are_equally_likely():

@@ -141,12 +141,17 @@ def test_each_member_takes_the_best_of_its_own():
     """Candidates of a member are n places apart; the one that was seen is not taken."""
     basis, n = _basis(px.Space({"x": px.Float(0, 1)})), 4
     x = np.random.default_rng(0).permutation(20).reshape(5, n) / 20
-    at = basis.frame.encode(jnp.asarray(x.reshape(-1, 1), jnp.float32))
+    at = jax.jit(basis.frame.encode)(jnp.asarray(x.reshape(-1, 1), jnp.float32))
     seen = np.zeros(20, bool)
-    for mask in (seen, np.arange(20) == x.argmax()):
-        best = best_of_candidates(
-            basis, lambda at: at.unit[:, 0], at, None, n, lambda _, m=mask: m, by_member=True
+
+    @jax.jit
+    def choose(at, mask):
+        return best_of_candidates(
+            basis, lambda at: at.unit[:, 0], at, None, n, lambda _: mask, by_member=True
         )
+
+    for mask in (seen, np.arange(20) == x.argmax()):
+        best = choose(at, mask)
         own = np.where(mask.reshape(5, n), -1, x).max(axis=0)
         np.testing.assert_allclose(np.sort(best.unit[:, 0]), np.sort(own), rtol=1e-6)
 
@@ -167,11 +172,12 @@ def test_candidates_of_one_branch_are_compared():
     """Those with the active parameters of the first one, by score; of a batch, of the first n."""
     space = px.Space({"a": px.Categorical(["u", "v", "w"]), "x": px.Float(0, 1, when=px.In("a", ["u", "v"]))})
     basis = px.density.Smoothing().basis(space, jnp.float32)
-    drawn = basis.frame.draw(jax.random.key(0), 64, jnp.float32)
+    drawn = jax.device_get(jax.jit(lambda key: basis.frame.draw(key, 64, jnp.float32))(jax.random.key(0)))
     active, code = np.asarray(drawn.regime[:, 1] == 0), np.asarray(drawn.index[:, 0])
 
     def score(at):
-        return jnp.where(at.regime[:, 1] == 0, at.unit[:, 1], 5.0)
+        xp = at.unit.__array_namespace__()
+        return xp.where(at.regime[:, 1] == 0, at.unit[:, 1], 5.0)
 
     def best(points, n, *one_branch):
         return jax.jit(

@@ -189,9 +189,9 @@ def test_gain_by_hand():
     x = np.stack([np.ones(50), losses % 1, np.full(50, np.nan)], axis=1)
     state = sampler.tell(sampler.init(64), x, losses)
     for bound, fires in ((excess * 1.01, True), (excess * 0.99, False)):
-        assert bool(px.stop.Gain(bound)(sampler, state)) == fires
+        assert bool(eqx.filter_jit(px.stop.Gain(bound))(sampler, state)) == fires
     few = sampler.tell(sampler.init(64), x[:9], losses[:9])
-    assert not px.stop.Gain(1e9)(sampler, few)
+    assert not eqx.filter_jit(px.stop.Gain(1e9))(sampler, few)
     with pytest.raises(ValueError, match="Gain is for one objective, the sampler has 2"):
         px.stop.Gain(0.1)(px.tpe(SPACE, 2), state)
 

@@ -45,7 +45,7 @@ def by_hand(n_evaluations, k):
     return np.concatenate(rows)[:n_evaluations]
 
 
-@pytest.mark.parametrize(("n_evaluations", "k"), [(22, 4), (3, 8)])
+@pytest.mark.parametrize(("n_evaluations", "k"), [(22, 4), pytest.param(3, 8, marks=pytest.mark.slow)])
 def test_equals_a_loop(n_evaluations, k):
     """Also where the last round is not full."""
     trace = px.optimize(KEY, SAMPLER, PROBLEM, n_evaluations, n_parallel=k)

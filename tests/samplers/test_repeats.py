@@ -100,6 +100,7 @@ def test_runs_under_vmap(space, n_configurations):
     assert len({run.tobytes() for run in trace.x}) > 1
 
 
+@pytest.mark.some(2)
 @pytest.mark.parametrize("as_told", [np.float64, jnp.float32])
 @pytest.mark.parametrize(
     "x",

@@ -167,7 +167,7 @@ def test_under_vmap():
 N_DRAWS = 8
 RULES = {
     "scott": (px.bandwidth.Scott(), px.bandwidth.FixedTop(0.8), 1.0),
-    "magic clip": (px.bandwidth.Scott(0.05, magic_exponent=0.5), px.bandwidth.OptunaTop(), 2.5),
+    "magic clip": (px.bandwidth.Scott(0.05, consider_magic_clip=True), px.bandwidth.OptunaTop(), 2.5),
     "constant": (px.bandwidth.Constant(0.1), px.bandwidth.FixedTop(0.9), 0.01),
 }
 # float32 loses the most digits with narrow kernels and with a light prior: those of the other two rules.
@@ -213,7 +213,7 @@ def test_groups_with_one_scale(name, rule, double):
     with jax.enable_x64(double):
         observed, at = (encoded(space, jnp.asarray(values)) for values in own)
         masks = jnp.asarray(_masks(len(own[0])))
-        ages = jnp.asarray(np.broadcast_to(np.linspace(0.1, 1, masks.shape[-1]), masks.shape))
+        ages = jnp.asarray(np.where(masks, np.linspace(0.1, 1, masks.shape[-1]), 0))
         found, unordered, wanted, drawn, alone = _both(
             space, observed, at, masks, ages, jax.random.key(1), *RULES[rule]
         )

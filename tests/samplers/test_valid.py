@@ -60,6 +60,7 @@ def test_every_suggestion_of_a_run_is_valid():
     assert trace.best_losses()[-1] < 0.65
 
 
+@pytest.mark.slow
 def test_a_small_space_is_searched_to_its_last_valid_configuration():
     """Nine pairs and two choices, each evaluated once; then some of them again."""
     sampler = px.tpe(SMALL, start=px.samplers.RandomStart(0))

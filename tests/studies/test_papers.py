@@ -9,7 +9,7 @@ import time
 import jax
 import numpy as np
 import pytest
-from benchmarks.studies.papers import runs
+from benchmarks.studies.papers import audit, runs
 from benchmarks.studies.papers.__main__ import PAGES, PAPERS
 from benchmarks.studies.papers.cond_ped_anova import more_statements, times
 from benchmarks.studies.papers.cond_ped_anova.curves import LEVELS, PROBLEMS, Curves
@@ -97,7 +97,7 @@ def test_what_agreed_and_does_not_any_more(tmp_path):
 
 
 def test_the_page_counts_what_the_tables_have():
-    """Catches counts that a run has left behind, and a committed page without its table."""
+    """Catches counts that a run has left behind, a page without its table, and one that says otherwise."""
     text = (PAGES / "index.md").read_text(encoding="utf-8")
     for name in PAPERS:
         verdicts = [*read_verdicts(PAGES / f"{name}.csv", of_paper=True).values()]
@@ -107,6 +107,12 @@ def test_the_page_counts_what_the_tables_have():
         page = (PAGES / f"{name}.md").read_text(encoding="utf-8")
         for link in re.findall(r"\]\(([^)]+\.(?:png|csv|md))\)", page):
             assert (PAGES / link).is_file(), link
+        with (PAGES / f"{name}.csv").open(newline="", encoding="utf-8") as file:
+            rows = [
+                Row(note=r.pop("note"), verdict=Verdict(r.pop("verdict")), **r) for r in csv.DictReader(file)
+            ]
+        # A table has the remarks, to which a row that differs adds this.
+        assert page_table(rows).replace("; not known |", " |") in page, name
 
 
 def test_what_is_not_told_apart_says_what_would_tell():
@@ -117,6 +123,36 @@ def test_what_is_not_told_apart_says_what_would_tell():
             open_rows += [row for row in csv.DictReader(file) if row["verdict"] == APART]
     assert len(open_rows) <= 20
     assert all(row["note"] for row in open_rows), [row["key"] for row in open_rows if not row["note"]]
+
+
+def test_the_drawn_statements_can_break():
+    """Catches a row that another page has no more, and numbers of no consequence for a verdict."""
+    still, jump = np.full((1, 99, 3), 1.0), np.full((1, 99, 3), 1.0)
+    jump[:, :40, 0] = 20.0
+    of_how = {"weighted": still, "plain": jump}
+    names = ("quantiles", "picks", "thresholds", "probability", "ties")
+    errors = {f"error/{name}": np.full(3, 0.05) for name in ("f-ANOVA", "PED-ANOVA", "parzax")}
+    good = {
+        "curves": {f"{how}/{name}": own for how, own in of_how.items() for name in audit.PROBLEMS},
+        "presets": dict.fromkeys(names, np.zeros(2)),
+        "slopes": {"gap": np.zeros(2)},
+        "categories": {"cifar10": np.array([15625, *[5] * 6])},
+        "accuracy": errors | {"seconds/f-ANOVA": np.full(3, 9.0), "seconds/PED-ANOVA": np.full(3, 0.1)},
+    }
+    computed = {f"drawn-{place}" for place, (*_, keys) in audit.STATEMENTS.items() if not keys}
+    rows = audit.rows(good)
+    assert len(rows) == 20
+    assert {row.verdict for row in rows if row.key in computed} == {AGREES}
+    bad = {
+        "curves": {f"{how}/{name}": jump for how in of_how for name in audit.PROBLEMS},
+        "presets": dict.fromkeys(names, np.ones(2)),
+        "slopes": {"gap": np.ones(2)},
+        "categories": {"cifar10": np.array([15625, *[5] * 5])},
+        "accuracy": good["accuracy"] | {"seconds/f-ANOVA": np.full(3, 0.2)},
+    }
+    assert {row.verdict for row in audit.rows(bad) if row.key in computed} == {DIFFERS}
+    nothing = {row.key: row.verdict for row in audit.rows(good | {"categories": {}, "accuracy": {}})}
+    assert nothing["drawn-15"] is nothing["drawn-22"] is NOT_RUN
 
 
 # --- the curves of conditional PED-ANOVA ------------------------------------------------------

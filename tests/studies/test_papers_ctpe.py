@@ -241,6 +241,7 @@ def test_levels_of_peers_hold_and_break(monkeypatch):
     families = {nei.HPOLIB: "hpolib", nei.CATEGORIES: "nasbench201"}
     every = [Table(f"{name}.npz", name, own, 4, ("x",), (), False) for name, own in families.items()]
     monkeypatch.setattr(levels, "tables", lambda: every)
+    monkeypatch.setattr(levels, "table_1", lambda: {levels.HM2: PRINTED})
     methods = *levels.RANKED, settings.CNSGA, levels.HM2
 
     def verdicts(two: float, *losses_of: tuple[float, float, float]) -> dict:

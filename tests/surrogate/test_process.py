@@ -158,6 +158,20 @@ def test_predictions_are_those_of_the_conditional_normal():
         np.testing.assert_allclose(found, best + np.exp(center + scale * w) - by, rtol=1e-6)
 
 
+def test_slopes_of_predictions():
+    x, losses = log()
+    with jax.enable_x64(True):
+        posterior = jax.tree.map(jnp.asarray, GP.fit(SPACE, x, losses))
+
+        def upper(lr):
+            return posterior.predict(jnp.array([[lr, 0, 4, np.nan]]))[2, 0]
+
+        at, step = jnp.array(0.1), 1e-5
+        values = jax.jit(lambda at: (upper(at), jax.grad(upper)(at), jax.jacfwd(upper)(at)))
+        expected = (values(at + step)[0] - values(at - step)[0]) / (2 * step)
+        np.testing.assert_allclose(values(at)[1:], np.array([expected, expected]), rtol=1e-6)
+
+
 @pytest.mark.slow
 def test_draws_have_the_conditional_mean_and_covariance():
     """With one value of lengths, amplitude, noise and offset the draws have Student's distribution."""
@@ -223,7 +237,7 @@ def test_unusual_losses_give_finite_numbers(losses):
     assert np.isfinite(posterior.draws(jax.random.key(0), log(30)[0], 4)).all()
 
 
-@pytest.mark.parametrize("n", [0, 1])
+@pytest.mark.parametrize("n", [0, pytest.param(1, marks=pytest.mark.slow)])
 def test_no_rows_and_one_row(n):
     x, losses = log(n)
     at, _ = log(5)
@@ -244,9 +258,14 @@ def test_jax_arrays_give_jax_arrays_and_the_same_numbers():
 
 
 def test_a_batch_of_a_hundred_logs_in_one_call():
-    logs = [log(12, seed=seed) for seed in range(100)]
+    logs = [log(25, seed=seed) for seed in range(100)]
     x, losses = (jnp.asarray(np.stack(a), jnp.float32) for a in zip(*logs, strict=True))
-    batch = jax.jit(jax.vmap(lambda x, losses: GP.fit(SPACE, x, losses)))(x, losses)
+    fit = jax.jit(jax.vmap(lambda x, losses: GP.fit(SPACE, x, losses))).lower(x, losses)
+    # On two threads a batch of matrices in one call of LAPACK may never return.
+    calls = [line for line in fit.as_text().splitlines() if "@lapack_" in line]
+    assert calls
+    assert not any("tensor<100x" in line for line in calls)
+    batch = fit.compile()(x, losses)
     assert jnp.isfinite(batch.quality).all()
     for i in range(3):
         alone = GP.fit(SPACE, x[i], losses[i])

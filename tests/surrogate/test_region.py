@@ -122,6 +122,7 @@ def test_rules_of_the_narrowed_space(function):
     assert narrowed == px.Space(left, rules)
 
 
+@pytest.mark.slow
 def test_in_a_batch_under_jit(posterior):
     x = np.asarray(SPACE.sample(KEY, 120), np.float64)
     other = surrogate.GaussianProcess().fit(SPACE, x, loss(x, -1))

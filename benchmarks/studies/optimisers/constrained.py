@@ -17,6 +17,7 @@ import jax.numpy as jnp
 import numpy as np
 
 import parzax as px
+from benchmarks.load_table import load_table
 from benchmarks.studies.optimisers import mixed
 from benchmarks.studies.optimisers.problems import Case, Group, Values, of_best
 from benchmarks.studies.optimisers.tables import names as table_names
@@ -62,7 +63,7 @@ def _tables(group: str) -> list[tuple[Table, str]]:
 def _of_tables(name: str) -> Group:
     limits, found, space = KINDS[name.split(", ")[1]], [], None
     for (table, half), quantile in product(_tables(name), QUANTILES):
-        problem = px.problems.load_table(
+        problem = load_table(
             table.path, [table.objectives[0]], constraint_quantiles=dict.fromkeys(limits, quantile)
         )
         space, unnamed = problem.space, ("",) * len(limits)

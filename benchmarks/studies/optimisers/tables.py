@@ -9,6 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 
 import parzax as px
+from benchmarks.load_table import load_table
 from benchmarks.studies.optimisers.problems import Case, Group, alternately, of_one_loss
 from benchmarks.studies.papers.tables import Table, families, tables
 
@@ -27,7 +28,7 @@ def names(family: str, own: Sequence[Table]) -> list[tuple[str, str]]:
 def _group(family: str, own: Sequence[Table]) -> Group:
     cases, space = [], None
     for table, (name, half) in zip(own, names(family, own), strict=True):
-        problem = px.problems.load_table(table.path, [table.objectives[0]])
+        problem = load_table(table.path, [table.objectives[0]])
         space = problem.space
         # Without its names, so that tables of a benchmark share their programs.
         plain = dataclasses.replace(problem, name="", objective_names=("",))

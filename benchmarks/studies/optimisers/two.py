@@ -14,7 +14,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-import parzax as px
+from benchmarks.load_table import load_table
 from benchmarks.studies.optimisers import bbob, tables
 from benchmarks.studies.optimisers.problems import Case, Group, Values, alternately
 from benchmarks.studies.papers.tables import Table, families
@@ -85,7 +85,7 @@ def _of_tables(name: str) -> Group:
     family, found, space = name.split(", ")[0], [], None
     own = families(found_tables())[family]
     for table, (case, half) in zip(own, cases(name), strict=True):
-        problem = px.problems.load_table(table.path, metrics(table))
+        problem = load_table(table.path, metrics(table))
         space = problem.space
         plain = dataclasses.replace(problem, name="", objective_names=("", ""))
         found.append(Case(case, half, (plain, _shares(tables.means(problem)))))

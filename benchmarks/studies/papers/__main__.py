@@ -1,11 +1,12 @@
 """The papers, statement by statement: ``python -m benchmarks.studies.papers NAME``.
 
-NAME is cond_ped_anova, c_tpe, meta_learn_tpe or further. Writes a page with a row for every statement (what
-is printed, ours, a verdict), its rows as a table, and figures with their numbers; without --out a full run
-writes docs/studies/papers, and a quick one nothing. Exits with status 1 if a row that agreed in
-docs/studies/papers does not any more. --resume goes on with the parts that a run which was killed left
-behind. PARZAX_DATA names the folder of stored logs, tables and printed numbers, and PARZAX_PEERS Pythons,
-separated by ":", whose environments have HyperMapper; without them the rows that need them say so.
+NAME is a paper (cond_ped_anova, c_tpe or meta_learn_tpe), or further or audit, for statements of all three.
+Writes a page with a row for every statement (what is printed, ours, a verdict), its rows as a table, and
+figures with their numbers; without --out a full run writes docs/studies/papers, and a quick one nothing.
+Exits with status 1 if a row that agreed in docs/studies/papers does not any more. --resume goes on with the
+parts that a run which was killed left behind. PARZAX_DATA names the folder of stored logs, tables and printed
+numbers, and PARZAX_PEERS Pythons, separated by ":", whose environments have HyperMapper; without them the
+rows that need them say so.
 """
 
 import argparse
@@ -15,6 +16,7 @@ import shutil
 import sys
 import tempfile
 import time
+from datetime import date
 from importlib import import_module
 from pathlib import Path
 
@@ -27,7 +29,7 @@ import parzax as px
 from benchmarks.studies.papers import data, runs
 from benchmarks.studies.papers.rows import counts, lost, page_table, pictures, read_verdicts, write_verdicts
 
-PAPERS = ("cond_ped_anova", "c_tpe", "meta_learn_tpe", "further")
+PAPERS = ("cond_ped_anova", "c_tpe", "meta_learn_tpe", "further", "audit")
 PAGES = Path(__file__).parents[3] / "docs" / "studies" / "papers"
 
 
@@ -58,7 +60,7 @@ def main(argv: list[str] | None = None) -> int:
         device = jax.devices()[0].device_kind
         versions = f"parzax {px.__version__}, jax {jax.__version__}, numpy {np.__version__}, "
         seconds = runs.clock(parts, time.perf_counter() - start, resume=options.resume)
-        versions += f"Python {platform.python_version()}, {device}, {seconds:.0f} s"
+        versions += f"Python {platform.python_version()}, {device}, {seconds:.0f} s, {date.today()}"
         parts_of_page = [
             f"# {paper.TITLE}",
             f"```bash\npython -m benchmarks.studies.papers {options.paper}{' --quick' * options.quick}\n```",
@@ -69,7 +71,9 @@ def main(argv: list[str] | None = None) -> int:
             pictures(out / options.paper, paper.CAPTIONS),
             f"{versions}.",
         ]
-        (out / f"{options.paper}.md").write_text("\n\n".join(parts_of_page) + "\n", encoding="utf-8")
+        (out / f"{options.paper}.md").write_text(
+            "\n\n".join(filter(None, parts_of_page)) + "\n", encoding="utf-8"
+        )
     print(f"{table}\n\n{counts(rows)}; {versions}")
     gone = lost(rows, before, quick=options.quick, data=data.folder() is not None)
     for text in gone:

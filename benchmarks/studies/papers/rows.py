@@ -164,9 +164,10 @@ def page_table(rows: Sequence[Row]) -> str:
 
 
 def pictures(folder: Path, captions: Mapping[str, str]) -> str:
-    """The pictures of a page in Markdown, each with the table of its numbers."""
-    blocks = ["## Figures"]
-    for path in sorted(folder.glob("*.png")):
+    """The pictures of a page in Markdown, each with the table of its numbers; empty where there is none."""
+    paths = sorted(folder.glob("*.png"))
+    blocks = ["## Figures"] if paths else []
+    for path in paths:
         about = captions[path.stem]
         blocks.append(f"![{about}]({folder.name}/{path.name})")
         blocks.append(f"{about} ([numbers]({folder.name}/{path.stem}.csv))")

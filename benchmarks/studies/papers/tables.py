@@ -14,7 +14,7 @@ class Table:
     """What the header of a table says.
 
     Attributes:
-        path: relative to the folder, as `parzax.lens.problems.load_table` takes it.
+        path: relative to the folder, as `benchmarks.load_table` takes it.
         name, family: the table, and the benchmark that it is of.
         n_rows: configurations.
         objectives: arrays that are optimised.

@@ -1,6 +1,7 @@
 """Normal distributions on an interval: log mass and derivatives without cancellation, and quantiles."""
 
 import math
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import jax
@@ -136,6 +137,18 @@ def unit_normal_quantile(u: Real, loc: Real, scale: Real) -> Real:
     share = u * jax.lax.erf((1 - loc) / s) - (1 - u) * jax.lax.erf(loc / s)
     inside = 1 - float(jnp.finfo(u.dtype).epsneg)
     return jnp.clip(loc + s * jax.lax.erf_inv(jnp.clip(share, -inside, inside)), 0, 1)
+
+
+def bisected(is_above: Callable[[Array], Array], low: Array, high: Array, n: int) -> tuple[Array, Array]:
+    """Ends around the place where ``is_above`` becomes true, after n halvings of [low, high]."""
+
+    def halve(_: Any, ends: tuple[Array, Array]) -> tuple[Array, Array]:
+        low, high = ends
+        middle = low + ((high - low) // 2 if jnp.issubdtype(low.dtype, jnp.integer) else (high - low) / 2)
+        above = is_above(middle)
+        return jnp.where(above, low, middle), jnp.where(above, middle, high)
+
+    return jax.lax.fori_loop(0, n, halve, (low, high))
 
 
 def open_uniform(key: Array, shape: tuple[int, ...], dtype: jnp.dtype) -> Float[Array, "..."]:

@@ -12,14 +12,14 @@ from jaxtyping import Array, Float
 # Numbers of coefficients in t and in q, see `LatticeMasses`. The interpolant has a relative error of 3e-7.
 _DEGREES = 18, 16
 _SHIFT, _MIDDLE = 6.0, 8.0
-# Lower bound on a factor, so that products of four do not underflow. It matters only 10^8 scales away.
+# Lower bound on a factor, so that its logarithm is finite. It matters only 10^8 scales away.
 _LEAST = 1e-9
 # Largest width, so that squares do not overflow. All cells but that of the centre are then empty.
 _WIDEST = 1e12
 
 
 class LatticeMasses(NamedTuple):
-    """n normals at centres of cells, prepared for `at`.
+    """n normals at centres of cells, prepared for `log_mass`.
 
     For a cell k >= 1 steps from the centre and of width h (in scales), let r = h^2 and z = (k - 1/2) r. The
     mass is phi((k - 1/2) h) h g(z, r) with g(z, r) = integral_0^1 exp(-z u - r u^2 / 2) du, a factor in
@@ -45,16 +45,16 @@ class LatticeMasses(NamedTuple):
         centre = jax.lax.erf(width * 8**-0.5)
         return cls(jnp.square(width), centre, coefficients * (width * (2 * math.pi) ** -0.5)[None])
 
-    def at(self, distance: Float[Array, " n"]) -> tuple[Float[Array, " n"], Float[Array, " n"]]:
-        """An exponent e and a factor f of each mass f exp(e), at a distance of an integer number of steps."""
+    def log_mass(self, distance: Float[Array, " n"]) -> Float[Array, " n"]:
+        """log mass of the cell at a distance of an integer number of steps."""
         at_centre, steps = distance == 0, jnp.maximum(distance, 1) - 0.5
         z = steps * self.squared_width
         inverse = 1 / (z + _SHIFT)
         t, total = 1 - (self.squared_width + 2 * _SHIFT) * inverse, self.coefficients[-1]
         for i in range(_DEGREES[0] - 2, -1, -1):
             total = total * t + self.coefficients[i]
-        factor = jnp.maximum(total * inverse, _LEAST)
-        return jnp.where(at_centre, 0, -0.5 * steps * z), jnp.where(at_centre, self.centre, factor)
+        factor = jnp.where(at_centre, self.centre, jnp.maximum(total * inverse, _LEAST))
+        return jnp.log(factor) - jnp.where(at_centre, 0, 0.5 * steps * z)
 
 
 @lru_cache

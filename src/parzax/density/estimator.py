@@ -11,21 +11,21 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
-from parzax import _checks, _html
+from parzax import _checks
 from parzax._compile import compiled
 from parzax._numerics import weighted_logsumexp
 from parzax._words import plural
 from parzax.density import ascent, events, fitting, restriction, rows, univariate, widths
 from parzax.density.basis import Basis, Families, basis_of, check_name, families_of, on_device
+from parzax.density.cut import CutRows
 from parzax.density.log_kernels import restored
 from parzax.density.mixture import Mixture
 from parzax.density.quadrature import quadrature
-from parzax.density.user_prior import user_priors
 from parzax.kernels import AbstractKernel
 from parzax.kernels.bandwidth import AbstractBandwidth, Scott
 from parzax.kernels.bandwidth.categorical import as_categorical_bandwidth
 from parzax.space import Categorical, Points, Space
-from parzax.status import Status, describe
+from parzax.status import Status
 
 Measure = Literal["native", "unit"]
 _prepared = compiled(Mixture.prepared)
@@ -82,7 +82,6 @@ class ParzenEstimator:
         bandwidth: AbstractBandwidth | None = None,
         top: Any = 0.8,
         prior_weight: Any = 1.0,
-        prior: Mapping[str, Any] | None = None,
         mixture_weight: Any = None,
         kernels: Mapping[str, type[AbstractKernel]] | None = None,
     ) -> "ParzenEstimator":
@@ -110,21 +109,16 @@ class ParzenEstimator:
                 `parzax.bandwidth.OptunaTop()` is a rule that grows with it.
             prior_weight: weight of the prior, in rows; 0 removes it. Without rows the prior is the whole
                 density, whatever its weight.
-            prior: name -> density that replaces the wide kernel of that parameter, or a tuple with one
-                density per domain. A density works in native units with jax.numpy. It has ``log_prob(x)``,
-                elementwise and normalised over the domain, and ``sample(key, shape)``. An equinox module (a
-                pytree) may have traced parameters.
             mixture_weight: (n,) weights of the kernels in the mixture, for example by age. They multiply
                 ``weight`` and do not affect the bandwidth. Derivatives at 0 are one-sided.
             kernels: name -> kernel class (`parzax.kernels.AbstractKernel`) that replaces the default.
 
         Raises:
-            ValueError: unless traced, if a value is outside the space, if a weight is negative or not finite,
-                or if the masses of a prior of a discrete parameter do not sum to 1.
+            ValueError: unless traced, if a value is outside the space, or if a weight is negative or not
+                finite.
 
         Warns:
-            UserWarning: on the host, if weights look normalised, or if a prior of a continuous parameter
-                does not integrate to 1.
+            UserWarning: on the host, if weights look normalised.
 
         >>> import jax, numpy as np, parzax as px
         >>> space = px.Space({"lr": px.Float(1e-4, 1.0, log=True), "opt": px.Categorical(["sgd", "adam"])})
@@ -141,12 +135,10 @@ class ParzenEstimator:
         families = families_of(space, kernels)
         x, weight, mixture_weight = rows.checked_rows(space, x, weight, mixture_weight)
         dtype = x.unit.dtype if isinstance(x, Points) else x.dtype
-        priors = user_priors(space, prior, dtype, families)
         basis = on_device(basis_of(space, dtype, families, bandwidth.smallest), x)
         settings = bandwidth, as_categorical_bandwidth(top), prior_weight
         mixture, status = fitting.fit(basis, x, weight, mixture_weight, settings)
         rows.refuse_invalid(status, space, basis.frame, x, weight, mixture_weight, settings)
-        mixture = replace(mixture, priors=priors, anchored=mixture.anchored and not priors)
         return cls(mixture, status, space, families, bandwidth.smallest)
 
     @property
@@ -227,11 +219,11 @@ class ParzenEstimator:
         return replace(self, mixture=widths.adapted(basis, self.mixture, sensitivity), smallest=None)
 
     def tuned(self) -> "ParzenEstimator":
-        """The same rows with all widths of numbers times one factor, from 1/8 to 8.
+        """The same rows with the widths of each parameter times a factor, from 1/8 to 8.
 
-        The factor has the highest leave-one-out likelihood of the rows under the joint density, to 2 %; so
-        the ratios of the widths are those of the rule. It takes 50 evaluations of n^2 kernels. Gradients
-        treat the factor as a constant.
+        An ascent raises the leave-one-out likelihood of the rows under the joint density, from the best
+        common factor. Categories have a factor too. It takes 54 evaluations of n^2 kernels, 40 of them with
+        slopes. Gradients treat the factors as constants.
         """
         self._check()
         return replace(self, mixture=widths.tuned(self.arrays(), self.mixture), smallest=None)
@@ -253,18 +245,22 @@ class ParzenEstimator:
         that the given values make inactive are removed, and regimes that they decide on are fixed.
 
         Args:
-            values: name -> native value (choice or code of a category; NaN or None = inactive). The parents
-                of a given parameter must be given too. A new value of the same parameters compiles nothing.
-                An array (n,) of values gives a batch of n densities, for `jax.vmap`. Values may be traced:
-                numbers, and codes of categories. Where parameters depend on an array, or on a traced value,
-                all of them keep their columns, and are NaN where they are inactive.
+            values: name -> native value (choice or code of a category; NaN or None = inactive). Where a
+                parent of a given parameter is not given, it has density only at values that make the
+                parameter active, or inactive, as given: its kernels are cut there, and there are as many rows
+                as before for each of these ranges. A new value of the same parameters compiles nothing. An
+                array (n,) of values gives a batch of n densities, for `jax.vmap`. Values may be traced:
+                numbers, and codes of categories. Where parameters depend on an array, on a traced value, or
+                on a value whose parents are not given, all of them keep their columns, and are NaN where they
+                are inactive.
 
         Returns:
             A density, or a batch. Where the values have no density, it is 0 everywhere and the status has
             IMPOSSIBLE_EVENT; so too for a traced value outside its domain.
 
         Raises:
-            ValueError: unknown names, values outside their domains, a missing parent, or no parameter left.
+            ValueError: unknown names, values outside their domains, or no parameter left; a missing parent
+                that selects one of several domains of a given parameter which others depend on.
 
         >>> import jax, numpy as np, parzax as px
         >>> space = px.Space({"x": px.Float(0, 1), "y": px.Float(0, 1)})
@@ -289,8 +285,7 @@ class ParzenEstimator:
                 hours. Other conditional parameters of the box must be active.
 
         Raises:
-            ValueError: an unknown name or choice; too many parameters whose conditions depend on each other;
-                an estimator with a ``prior`` of the user's.
+            ValueError: an unknown name or choice; too many parameters whose conditions depend on each other.
 
         >>> import numpy as np, parzax as px
         >>> pe = px.ParzenEstimator.fit(px.Space({"x": px.Float(0, 1)}), np.array([[0.3], [0.5]]))
@@ -338,9 +333,11 @@ class ParzenEstimator:
         Raises:
             ValueError: several parameters, a category, or more than 2^18 values.
         """
-        nodes = quadrature(self.space, self.scale.dtype)
+        is_smooth = not isinstance(self.mixture.rows, CutRows)
+        nodes = quadrature(self.space, self.scale.dtype) if is_smooth else None
         if nodes is None and len(self.space) == 1:
-            raise ValueError(f"moments need bounds and few values ({self.space!r}); use those of draws.")
+            reason = f"moments need bounds, few values and kernels that are not cut ({self.space!r})"
+            raise ValueError(f"{reason}; use those of draws.")
         return self._of_number(univariate.moments, nodes)
 
     def mode(self) -> Float[Array, " d"]:
@@ -351,15 +348,11 @@ class ParzenEstimator:
         self._check()
         return ascent.mode(self.arrays(), self.mixture)[0]
 
-    def sample(
-        self, key: jax.Array, shape: tuple[int, ...] | int = (), *, joint: bool = True
-    ) -> Float[Array, "... d"]:
+    def sample(self, key: jax.Array, shape: tuple[int, ...] | int = ()) -> Float[Array, "... d"]:
         """Draw configurations, shape + (d,), in native units, NaN where inactive, categories as codes.
 
         Sampling is ancestral: it draws a component by weight, then each parameter given its parents, so
-        all conditions hold. ``joint=False`` draws a new component for each parameter, which makes parameters
-        independent given their regimes. The result is then no sample of this density: it is how the papers'
-        TPE draws candidates.
+        all conditions hold.
         """
         _checks.check_key(key)
         self._check()
@@ -368,8 +361,7 @@ class ParzenEstimator:
             raise ValueError(f"shape must consist of integers of at least 0, got {shape!r}.")
         self.space.check_dtype(self.scale.dtype, native=True)
         basis = self.arrays(key)
-        mixture = replace(self.mixture, joint=_checks.flag("joint", joint))
-        drawn = rows.draws(basis, mixture, key, math.prod(shape))
+        drawn = rows.draws(basis, self.mixture, key, math.prod(shape))
         return drawn.reshape(*shape, len(self.space))
 
     def __repr__(self) -> str:
@@ -378,26 +370,11 @@ class ParzenEstimator:
         of = f"{' x '.join(map(str, batch))} estimators, " if batch else ""
         return f"ParzenEstimator({of}{', '.join(self.space.names)}; room for {plural(n, 'row')})"
 
-    def _repr_html_(self) -> str:
-        rows = [("parameter", "domains", "bandwidths on the axis")]
-        is_single = not _checks.is_traced(self) and self.scale.ndim == 2
-        for j, (name, domains) in enumerate(zip(self.space.names, self.space.domains, strict=True)):
-            active = is_single and (self.weight > 0) & (self.mixture.rows.regime[:, j] >= 0)
-            scales = np.unique(self.scale[:, j][active]) if is_single else np.zeros(0)
-            ends = "-".join(f"{scale:.3g}" for scale in scales[[0, -1][: len(scales)]])
-            rows.append((name, "; ".join(map(repr, domains)), ends))
-        notes = describe(np.asarray(self.status)) if is_single else ()
-        return _html.table(repr(self), rows, left=(0, 1), notes=notes)
-
     def _log_masses(
         self, event: Mapping[str, events.Wanted]
     ) -> tuple[Float[Array, " n1"], "ParzenEstimator"]:
         """log probability of an event under each kernel and the prior, and the marginal of its parameters."""
         self._check()
-        if self.mixture.priors:
-            raise ValueError(
-                "the masses of this estimator's prior= are not defined; count draws of sample(key, n)."
-            )
         part = self.marginal(*event)
         return events.log_masses(part.space, part.arrays(), part.mixture, event), part
 

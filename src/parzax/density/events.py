@@ -6,7 +6,7 @@ probability is the sum over them of products of masses.
 """
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import pairwise, product
 from typing import Any, NamedTuple
 
@@ -21,10 +21,14 @@ from parzax._numerics import weighted_logsumexp
 from parzax.density.basis import Basis, check_name
 from parzax.density.log_kernels import finite, kernels_of
 from parzax.density.mixture import Mixture
-from parzax.space import INACTIVE, Categorical, Domain, Frame, In, Space
+from parzax.space import INACTIVE, Categorical, Domain, Frame, In, Points, Space
 
 # Largest number of combinations of pieces of parameters that depend on each other.
 _MOST_COMBINATIONS = 1 << 14
+
+
+# Ends of open axes, for a value between them.
+_FAR = 2.0**120
 
 
 class Range(NamedTuple):
@@ -45,6 +49,27 @@ class Pieces(NamedTuple):
     lower: Float[Any, " p"]  # ends in unit coordinates
     upper: Float[Any, " p"]
     width: Float[Any, " p"]
+
+
+class Combinations(NamedTuple):
+    """Combinations of pieces of some of the d parameters of a space."""
+
+    number: Int[Any, "c d"]  # of the pieces; 0 for inactive and for other parameters
+    regime: Int[Any, "c d"]  # below -1 for other parameters
+    x: Float[Any, "c d"]  # a value in each piece, NaN elsewhere
+
+    def put_into(self, x: Float[Any, "j d"]) -> Float[Any, "jc d"]:
+        """Configurations with the values of each combination."""
+        xp = x.__array_namespace__()
+        inside = xp.asarray(self.x, dtype=x.dtype)[None]
+        return xp.where(xp.isnan(inside), x[:, None], inside).reshape(-1, x.shape[1])
+
+    def are_possible(self, at: Points, is_given: Any = False) -> Bool[Any, "j c"]:
+        """Whether the conditions allow points with the values of combinations, and given values are valid."""
+        regime, valid = (a.reshape(-1, *self.x.shape) for a in (at.regime, at.valid))
+        wanted, given = self.regime[None], np.asarray(is_given).reshape(1, 1, -1)
+        others = wanted < INACTIVE
+        return ((others | (regime == wanted)) & (valid | (others & ~given))).all(axis=-1)
 
 
 def box_of(space: Space, values: Mapping[str, Any]) -> dict[str, Wanted]:
@@ -73,22 +98,26 @@ def log_masses(
 
     ``space`` has the parameters of the event and all that they depend on, and no others.
     """
+    pieces, of_name = pieces_of(space, space.names, event, mixture.scale.dtype)
+    combined = [
+        _possible(space, basis.frame, {name: of_name[name] for name in each}) for each in _components(space)
+    ]
+    return _summed(basis, mixture, pieces, combined)
+
+
+def pieces_of(
+    space: Space, names: Iterable[str], event: Mapping[str, Wanted], dtype: Any
+) -> tuple[Pieces, dict[str, list[tuple[int, int, float]]]]:
+    """The pieces of parameters that an event allows, and for each parameter number, regime and a value."""
     pieces: list[tuple[float, ...]] = [(0, 0.0, 1.0)]  # the first stands for inactive parameters
-    frame = basis.frame
-    of_name: dict[str, list[tuple[int, int, float]]] = {}  # number of the piece, regime, and a value in it
-    for name in space.names:
+    of_name: dict[str, list[tuple[int, int, float]]] = {}
+    for name in names:
         of_name[name] = []
         for regime, value, *piece in _pieces(space, name, event):
             of_name[name].append((len(pieces) if piece else 0, regime, value))
             pieces += [tuple(piece)] if piece else []
-    combined = [
-        _combinations(space, frame, {name: of_name[name] for name in each}) for each in _components(space)
-    ]
     slot, lower, upper = np.array(pieces).T
-    arrays = Pieces(
-        slot.astype(np.int32), *(x.astype(mixture.scale.dtype) for x in (lower, upper, upper - lower))
-    )
-    return _summed(basis, mixture, arrays, combined)
+    return Pieces(slot.astype(np.int32), *(x.astype(dtype) for x in (lower, upper, upper - lower))), of_name
 
 
 @compiled
@@ -96,6 +125,16 @@ def _summed(
     basis: Basis, mixture: Mixture, pieces: Pieces, combined: list[tuple[Int[Any, "c k"], Bool[Any, " c"]]]
 ) -> Float[Array, " n1"]:
     """Sum over combinations of products of masses, multiplied over the lists of combinations."""
+    masses = piece_masses(basis, mixture, pieces)
+    total = jnp.zeros(masses.shape[1], masses.dtype)
+    for each, possible in combined:
+        logs = weighted_logsumexp(masses[each].sum(axis=1).T, possible.astype(masses.dtype))
+        total = total + finite(logs, basis.n_slots)
+    return total
+
+
+def piece_masses(basis: Basis, mixture: Mixture, pieces: Pieces) -> Float[Array, "p n1"]:
+    """log mass of each piece under each kernel and the prior, 0 for the first, with `finite` stand-ins."""
     rows, scale = mixture.kernels()
     masses = jnp.zeros((len(pieces.slot), len(rows)), scale.dtype)
     for part in basis.groups:
@@ -106,11 +145,7 @@ def _summed(
         logs = jax.vmap(by_row)(of_piece, *pieces[1:])
         is_here = here.any(axis=1) & (jnp.arange(len(masses)) > 0)
         masses = jnp.where(is_here[:, None], finite(logs, basis.n_slots), masses)
-    total = jnp.zeros(len(rows), scale.dtype)
-    for each, possible in combined:
-        logs = weighted_logsumexp(masses[each].sum(axis=1).T, possible.astype(scale.dtype))
-        total = total + finite(logs, basis.n_slots)
-    return total
+    return masses
 
 
 def _pieces(space: Space, name: str, event: Mapping[str, Wanted]) -> Iterator[tuple[Any, ...]]:
@@ -139,7 +174,8 @@ def _pieces(space: Space, name: str, event: Mapping[str, Wanted]) -> Iterator[tu
                 yield regime, float(axis.value(first, float64)), slot, *map(float, ends)
             else:
                 ends = (float(axis.place(np.array(end), 0)) for end in (low, high))
-                yield regime, (low + high) / 2, slot, *ends
+                middle = sum(min(max(end, -_FAR), _FAR) for end in (low, high)) / 2
+                yield regime, middle, slot, *ends
     if domains[0].conditions and wanted is None:
         yield INACTIVE, math.nan
 
@@ -171,22 +207,27 @@ def _components(space: Space) -> list[tuple[str, ...]]:
     return [tuple(name for name in space.names if name in group) for group in groups]
 
 
-def _combinations(
+def combinations(space: Space, pieces: Mapping[str, list[tuple[int, int, float]]]) -> Combinations:
+    """All combinations of pieces of parameters."""
+    if math.prod(map(len, pieces.values())) > _MOST_COMBINATIONS:
+        raise ValueError(f"values: {', '.join(pieces)} have too many combinations; estimate from draws.")
+    listed = list(product(*pieces.values()))
+    combined = np.full((3, len(listed), len(space)), np.array([0, INACTIVE - 1, np.nan])[:, None, None])
+    for j, name in enumerate(pieces):
+        combined[:, :, space.index(name)] = np.array([each[j] for each in listed]).T
+    return Combinations(combined[0].astype(np.int32), combined[1].astype(np.int32), combined[2])
+
+
+def _possible(
     space: Space, frame: Frame, pieces: Mapping[str, list[tuple[int, int, float]]]
 ) -> tuple[Int[Any, "c k"], Bool[Any, " c"]]:
     """Numbers of the pieces in each combination, and which combinations the conditions allow.
 
     The others are left out, unless given values decide on them.
     """
-    if math.prod(map(len, pieces.values())) > _MOST_COMBINATIONS:
-        raise ValueError(f"values: {', '.join(pieces)} have too many combinations; estimate from draws.")
-    columns = [space.index(name) for name in pieces]
-    combined = np.array(list(product(*pieces.values())), np.float64).reshape(-1, len(columns), 3)
-    x = np.full((len(combined), len(space)), np.nan)
-    x[:, columns] = combined[..., 2]
-    numbers, regimes = combined[..., 0].astype(np.int32), combined[..., 1].astype(np.int32)
-    on_host = frame.permitted is None
-    at = space.frame().encode(x) if on_host else frame.encode(jnp.asarray(x, jnp.result_type(float)))
-    columns = np.array(columns)
-    possible = ((at.regime[:, columns] == regimes) & at.valid[:, columns]).all(axis=1)
-    return (numbers[possible], possible[possible]) if on_host else (numbers, possible)
+    each, on_host = combinations(space, pieces), frame.permitted is None
+    at = (
+        space.frame().encode(each.x) if on_host else frame.encode(jnp.asarray(each.x, jnp.result_type(float)))
+    )
+    number, possible = each.number[:, [space.index(name) for name in pieces]], each.are_possible(at)[0]
+    return (number[possible], possible[possible]) if on_host else (number, possible)

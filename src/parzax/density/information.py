@@ -16,6 +16,7 @@ from jaxtyping import Array, Float, PRNGKeyArray
 
 from parzax import _checks
 from parzax._mesh import jit_on_meshes
+from parzax.density.cut import CutRows
 from parzax.density.estimator import ParzenEstimator
 from parzax.density.quadrature import quadrature
 from parzax.density.restriction import with_ancestors
@@ -200,7 +201,8 @@ def _mean(
     """Mean of a function over the mixture of densities with equal weights."""
     _checks.check_key(key)
     n, dtype = _checks.whole_number("n", n, 2 * len(densities)), densities[0].scale.dtype
-    nodes = jax.tree.map(jnp.asarray, quadrature(densities[0].space, dtype))
+    is_smooth = not any(isinstance(p.mixture.rows, CutRows) for p in densities)
+    nodes = jax.tree.map(jnp.asarray, quadrature(densities[0].space, dtype)) if is_smooth else None
     means, variances = [], []
     for p, of_draws in zip(densities, jax.random.split(key, len(densities)), strict=True):
         if nodes is not None:

@@ -24,7 +24,7 @@ from jaxtyping import Array, Bool, Float, Int
 from parzax._numerics.lattice import LatticeMasses
 from parzax._numerics.logsumexp import relative_to_last
 from parzax.density.basis import Basis, Regimes
-from parzax.density.user_prior import UserPrior
+from parzax.density.cut import CutKernel, CutRows
 from parzax.kernels import AbstractKernel, AbstractProductKernel
 from parzax.space import Points
 
@@ -35,8 +35,6 @@ _LOWEST = 0.125
 _PAIRS = {False: (1 << 19, 1 << 26), True: (1 << 17, 1 << 22)}
 # Largest number of entries in a table of the masses of all values: 32 MiB in float64.
 _TABLE = 1 << 22
-# Largest number of regimes whose factors `_on_lattice` multiplies.
-_GROUP = 3
 
 LogKernels = Callable[[Points], Float[Array, "j n"]]
 # Log masses of all v values of k regimes, for each part of a basis; None where there is no table.
@@ -49,7 +47,6 @@ def log_kernels(
     basis: Basis,
     rows: Points,
     scale: Float[Array, "n d"],
-    priors: tuple[UserPrior, ...],
     tables: Tables,
     coefficients: Float[Array, "f n"] | None = None,
     anchored: bool = False,
@@ -61,16 +58,22 @@ def log_kernels(
     ``tables`` are those of `tables_of`; ``coefficients`` are those of an earlier call, if they were kept.
     With ``anchored``, and unless the function works pair by pair, the logs are `relative_to_last`.
     """
-    linear, pairwise = [_user_prior(prior, rows, basis.n_slots) for prior in priors], []
+    linear: list[Linear] = []
+    pairwise: list[LogKernels] = []
+    is_cut = isinstance(rows, CutRows)
     for part, table in zip(basis.parts, tables, strict=True):
         kernels = kernels_of(part, rows, scale)
         if part.cells is not None:
             linear.append(_few_values(part, kernels, basis.n_slots))
-        elif part.axis is None and issubclass(part.family, AbstractProductKernel) and not basis.pairwise:
+        elif (
+            part.axis is None
+            and issubclass(part.family, AbstractProductKernel)
+            and not (basis.pairwise or is_cut)
+        ):
             linear.append(_product(part, kernels))
         elif part.axis is None:
             pairwise.append(_pairwise(part, kernels))
-        elif part.is_lattice and scale.dtype == jnp.float32 and table is None:
+        elif part.is_lattice and scale.dtype == jnp.float32 and table is None and not is_cut:
             linear.append(_wide_masses(part, kernels, part.here(rows)))
             pairwise.append(_on_lattice(part, kernels, part.here(rows)))
         else:
@@ -101,7 +104,10 @@ def kernels_of(part: Regimes, rows: Points, scale: Float[Array, "n d"]) -> Abstr
         wide = columns[0][:, -1], columns[1][:, -1]
     place, width = (jnp.where(here, x, default[:, None]) for x, default in zip(columns, wide, strict=True))
     around = jax.vmap(part.family.around, in_axes=(0, 0, None))
-    return jax.vmap(around)(place, width, n_values)
+    kernels: Any = jax.vmap(around)(place, width, n_values)
+    if isinstance(rows, CutRows):
+        kernels = jax.vmap(jax.vmap(CutKernel.of))(kernels, *map(part.columns, (rows.lower, rows.upper)))
+    return kernels
 
 
 def _product(part: Regimes, kernels: Any) -> Linear:
@@ -208,37 +214,18 @@ def _wide_masses(part: Regimes, kernels: AbstractKernel, present: Bool[Array, "k
 
 
 def _on_lattice(part: Regimes, kernels: Any, present: Bool[Array, "k n"]) -> LogKernels:
-    """Terms of normal kernels at the centres of cells of equal width: three times as fast as `_many_values`.
-
-    The factors of a few regimes are multiplied before one logarithm, see `LatticeMasses`.
-    """
+    """Terms of normal kernels at centres of cells of equal width: three times as fast as `_many_values`."""
     dtype = kernels.scale.dtype
     size = jnp.asarray(part.n_values)[:, None].astype(dtype)
     lattice = jax.vmap(LatticeMasses.of)(1 / (size * kernels.scale))
     regimes = lattice, jnp.round(kernels.place * size - 0.5), kernels.log_inside, present
-    n_groups = -(-len(size) // _GROUP)
-    n_in_group = -(-len(size) // n_groups)
 
-    def in_groups(x: Array) -> Array:
-        padded = jnp.pad(x, ((0, n_groups * n_in_group - len(x)), *((0, 0),) * (x.ndim - 1)))
-        return padded.reshape(n_groups, n_in_group, *x.shape[1:])
+    def term(regime: Any, number: Float[Array, " j"]) -> Float[Array, "j n"]:
+        lattice, centre, log_inside, present = regime
+        logs = jax.vmap(lattice.log_mass)(jnp.abs(number[:, None] - centre[None]))
+        return jnp.where(present[None], logs - log_inside[None], 0)
 
-    def add(total: Float[Array, "j n"], group: Any) -> tuple[Float[Array, "j n"], None]:
-        product = jnp.ones_like(total)
-        for i in range(n_in_group):
-            (lattice, centre, log_inside, present), number, here = jax.tree.map(lambda a, i=i: a[i], group)
-            exponent, factor = jax.vmap(lattice.at)(jnp.abs(number[:, None] - centre[None]))
-            shared = here[:, None] & present[None]
-            total = total + jnp.where(shared, exponent - log_inside[None], 0)
-            product = product * jnp.where(shared, factor, 1)
-        return total + jnp.log(product), None
-
-    def terms(at: Points) -> Float[Array, "j n"]:
-        zero = jnp.zeros((at.unit.shape[0], present.shape[1]), dtype)
-        groups = jax.tree.map(in_groups, (regimes, part.columns(at.index).astype(dtype), part.here(at)))
-        return jax.lax.scan(add, zero, groups)[0]
-
-    return terms
+    return lambda at: _sum_of(term, regimes, part.columns(at.index).astype(dtype), part.here(at), kernels)
 
 
 def _sum_of(
@@ -253,17 +240,6 @@ def _sum_of(
         return total + jnp.where(here[:, None], term(regime, x), 0), None
 
     return jax.lax.scan(add, zero, (regimes, x, here))[0]
-
-
-def _user_prior(prior: UserPrior, rows: Points, n_slots: int) -> Linear:
-    """log prior - log wide kernel, for the rows that are not in the regime of a user's prior."""
-
-    def features(at: Points) -> Float[Array, "j 1"]:
-        unit, index = at.unit[:, prior.parameter], at.index[:, prior.parameter]
-        ratio = finite(prior.log_prob(unit, index) - prior.log_wide(unit, index), n_slots)
-        return jnp.where(prior.here(at), ratio, 0)[:, None]
-
-    return features, (~prior.here(rows))[None].astype(rows.unit.dtype)
 
 
 def finite(x: Float[Array, "*n"], n_slots: int) -> Float[Array, "*n"]:

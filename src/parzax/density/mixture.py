@@ -14,9 +14,9 @@ from jaxtyping import Array, Float, Int, PRNGKeyArray
 from parzax._numerics import open_uniform, weighted_logsumexp
 from parzax._numerics.logsumexp import relative_to_last
 from parzax.density.basis import Basis
+from parzax.density.cut import CutRows, quantile_within
 from parzax.density.log_kernels import LogKernels, Tables, in_blocks, log_kernels, restored, tables_of
 from parzax.density.prior import Beliefs
-from parzax.density.user_prior import UserPrior
 from parzax.space import INACTIVE, Points
 
 Wide = tuple[Float[Array, " d"], Float[Array, " d"]]
@@ -54,7 +54,6 @@ class Mixture(AbstractMixture):
     scale: Float[Array, "*b n d"]  # bandwidth on the axis; for categories, probability of all others
     weight: Float[Array, "*g n"]  # 0 for rows that are not in the group
     prior_weight: Float[Array, "*g"]  # it and the weights of the rows sum to 1
-    priors: tuple[UserPrior, ...] = ()  # densities from the user; other regimes have the wide kernel
     # Beliefs, by which the prior is multiplied in a part of its weight; leading axes as those of the scale.
     beliefs: Beliefs | None = None
     belief_weight: Float[Array, "*g"] | None = None
@@ -115,7 +114,7 @@ class Mixture(AbstractMixture):
         tables = tables_of(basis, *kernels, n_points) if self.tables is None else self.tables
         # Pair by pair the product has other features.
         coefficients = None if basis.pairwise or anchored != self.anchored else self.coefficients
-        return log_kernels(basis, *kernels, self.priors, tables, coefficients, anchored)
+        return log_kernels(basis, *kernels, tables, coefficients, anchored)
 
     def prepared(self, basis: Basis) -> "Mixture":
         """The same density, which keeps what depends on the kernels alone for further calls of `log_prob`."""
@@ -148,14 +147,11 @@ class Mixture(AbstractMixture):
         """n draws from each density, (g * n, d): a component by weight, then a place in every regime."""
         shape, n_components = self.weight.shape[:-1], 1 if self.joint else basis.n_parameters
         levels = open_uniform(key, (*shape, n, n_components + basis.n_slots), self.scale.dtype)
-        # Levels and keys are made for all draws at once: XLA would hash a key again for each number from it.
-        keys = jax.random.split(jax.random.fold_in(key, 1), (*shape, n)) if self.priors else None
-
         draws = partial(_draws, basis, self.stratified)
         for axis in reversed(range(len(shape))):
-            draws = jax.vmap(draws, in_axes=(0 if axis < self.scale.ndim - 2 else None, 0, 0, 0))
-        kernels = self.rows, self.scale, self.priors, self.beliefs, self.wide
-        points = draws(kernels, (self.weight, self.prior_weight, self.belief_weight), levels, keys)
+            draws = jax.vmap(draws, in_axes=(0 if axis < self.scale.ndim - 2 else None, 0, 0))
+        kernels = self.rows, self.scale, self.beliefs, self.wide
+        points = draws(kernels, (self.weight, self.prior_weight, self.belief_weight), levels)
         return jax.tree.map(lambda a: a.reshape(-1, a.shape[-1]), points)
 
     @property
@@ -168,20 +164,19 @@ class Mixture(AbstractMixture):
 
 
 def _draws(
-    basis: Basis, stratified: bool, kernels: Any, weights: Any, levels: Float[Array, "k cs"], keys: Any
+    basis: Basis, stratified: bool, kernels: Any, weights: Any, levels: Float[Array, "k cs"]
 ) -> Points:
     """k points from one density; they satisfy the conditions of the space.
 
     Args:
         basis: basis of the space.
         stratified: see `Mixture`.
-        kernels: the fields ``rows``, ``scale``, ``priors``, ``beliefs`` and ``wide`` of a mixture.
+        kernels: the fields ``rows``, ``scale``, ``beliefs`` and ``wide`` of a mixture.
         weights: its fields ``weight``, ``prior_weight`` and ``belief_weight``.
         levels: uniform numbers: one for the component, or one for the component of each parameter; then one
             for each slot.
-        keys: k keys for the user's priors.
     """
-    (rows, scale, priors, beliefs, of_open), (weight, prior_weight, belief_weight) = kernels, weights
+    (rows, scale, beliefs, of_open), (weight, prior_weight, belief_weight) = kernels, weights
     frame, dtype, n = basis.frame, levels.dtype, len(levels)
     level, levels = levels[:, : -basis.n_slots], levels[:, -basis.n_slots :]
     if stratified:
@@ -197,6 +192,8 @@ def _draws(
     regime = rows.regime.at[row, columns].get(mode="fill", fill_value=INACTIVE)
     near = frame.spread(regime) == frame.regime[None]
     unit, width = (frame.spread(x.at[row, columns].get(mode="clip")) for x in (rows.unit, scale))
+    cut = [rows.lower, rows.upper] if isinstance(rows, CutRows) else []
+    cut = [frame.spread(x.at[row, columns].get(mode="clip")) for x in cut]
     places = jnp.full(levels.shape, 0.5, dtype)
     for part in basis.groups:
         slot, n_values = part.slot, jnp.asarray(part.n_values)
@@ -207,13 +204,10 @@ def _draws(
             jnp.where(near[:, slot], x[:, slot], prior[None])
             for x, prior in zip((unit, width), wide, strict=True)
         )
-        quantiles = jax.vmap(jax.vmap(part.family.quantile), in_axes=(0, 0, 0, None))
-        places = places.at[:, slot].set(quantiles(levels[:, slot], *kernel, n_values))
-    for prior in priors:
-        assert keys is not None
-        s, fold = prior.slot, jax.vmap(jax.random.fold_in, in_axes=(0, None))
-        sampled = jax.vmap(lambda key, prior=prior: prior.sample(key, dtype))(fold(keys, s))
-        places = places.at[:, s].set(jnp.where(near[:, s], places[:, s], sampled))
+        ends = tuple(x[:, slot] for x in cut)
+        quantile: Any = partial(quantile_within, part.family) if ends else part.family.quantile
+        quantiles = jax.vmap(jax.vmap(quantile), in_axes=(0, 0, 0, None, *(0 for _ in ends)))
+        places = places.at[:, slot].set(quantiles(levels[:, slot], *kernel, n_values, *ends))
     if beliefs is not None:
         # The prior has the highest levels, and the beliefs have the highest of these.
         places = jnp.where(frame.spread(level >= 1 - belief_weight), beliefs.draw(levels), places)

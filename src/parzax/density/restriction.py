@@ -13,7 +13,9 @@ from jaxtyping import Array, Bool, Float, Int
 from parzax import _checks
 from parzax._compile import compiled
 from parzax._numerics import to_device, weighted_logsumexp
+from parzax.density import events
 from parzax.density.basis import Basis, Families, basis_of, check_name, on_device
+from parzax.density.cut import CutRows
 from parzax.density.log_kernels import finite, restored
 from parzax.density.mixture import Mixture
 from parzax.space import (
@@ -23,14 +25,13 @@ from parzax.space import (
     Domain,
     Frame,
     Given,
-    In,
     Points,
     Space,
     choice_key,
     holds,
 )
 from parzax.space.checks import check_regimes
-from parzax.space.conditions import common_intervals
+from parzax.space.conditions import among, common_intervals
 from parzax.status import Status
 
 # Largest log of a factor of a kernel of weight 0, as a fraction of the log of the largest float.
@@ -74,20 +75,41 @@ def conditional(
     part, kept, owners = given_rest(space, given, fixed_regimes(space, given, permitted is not None))
     if part is None:
         raise ValueError("values: no other parameter can be active; use log_prob for the given values.")
+    missing, of_parents = _missing_parents(space, given), None
     row = [given.get(name, np.nan) for name in space.names]
     batch = np.broadcast_shapes(*map(np.shape, row))
     on_host = permitted is None and not any(isinstance(value, jax.Array) for value in row)
     xp, dtype_of_row = (np, np.dtype(np.float64)) if on_host else (jnp, dtype)
     columns = [xp.broadcast_to(xp.asarray(value, dtype_of_row), batch).ravel() for value in row]
-    x = xp.stack(columns, axis=-1)
+    x, is_given = xp.stack(columns, axis=-1), tuple(name in given for name in space.names)
     tests = ConditionTests.of(space, owners, dtype_of_row) if any(owners) else None
     frame = replace(space.frame(None if on_host else dtype), permitted=permitted)
+    if missing:
+        pieces, of_name = events.pieces_of(space, missing, {}, dtype)
+        parents = events.combinations(space, of_name)
+        if on_host:
+            possible = parents.are_possible(frame.encode(parents.put_into(x)), is_given)
+            if not possible.any(axis=1).all():
+                raise ValueError(f"values: no values of {', '.join(missing)} allow {dict(values)!r}.")
+            parents = jax.tree.map(lambda a: a[possible.any(axis=0)], parents)
+        x, of_parents = parents.put_into(x), (pieces, parents)
     at = to_device(_encoded(frame, tests, x), dtype) if on_host else (frame, tests, x)
     permitted = _permitted(space, permitted, part, kept)
     basis = replace(on_device(basis_of(space, dtype, families), fitted, x), pairwise=True)
     which = {space.index(name): domains for name, domains in kept.items()}
-    is_given = tuple(name in given for name in space.names)
-    return part, _conditioned(basis, mixture, status, permitted, at, is_given, which, bool(batch))
+    fixed = is_given, which, bool(batch)
+    return part, _conditioned(basis, mixture, status, permitted, at, of_parents, *fixed)
+
+
+def _missing_parents(space: Space, given: Mapping[str, Any]) -> list[str]:
+    """The parameters without values that given ones depend on; ValueError where no mixture is the answer."""
+    missing = [name for name in with_ancestors(space, given) if name not in given]
+    loose = {name for name in given if not given.keys() >= {*with_ancestors(space, [name])}}
+    children = [name for name in space.names if name not in given and loose & {*space.parents(name)}]
+    if children and any(len(space[name]) > 1 for name in loose):
+        reason = f"{children[0]!r} depends on the domain that they select"
+        raise ValueError(f"values: give {', '.join(missing)} too, because {reason}.")
+    return missing
 
 
 def _encoded(
@@ -105,23 +127,37 @@ def _conditioned(
     status: Int[Array, ""],
     earlier: Bool[Array, " s"] | None,
     at: Any,
+    of_parents: tuple[events.Pieces, events.Combinations] | None,
     is_given: tuple[bool, ...],
     columns: Mapping[int, tuple[int, ...]],
     is_batch: bool,
 ) -> Any:
     """The mixtures over the parameters ``columns``, given the values of others at points, see `conditional`.
 
-    ``at`` has the results of `_encoded`, or its arguments; ``earlier`` are the slots of earlier values.
+    ``at`` has the results of `_encoded`, or its arguments; ``earlier`` are the slots of earlier values. With
+    ``of_parents`` the points have j values in each of c combinations of pieces of parents without values.
     """
     at, permitted = at if len(at) == 2 else _encoded(*at)
-    if earlier is not None:
-        earlier = jnp.broadcast_to(earlier, (len(at), *earlier.shape))
-        permitted = earlier if permitted is None else permitted & earlier
+    given = np.array(is_given)[None]
+    possible = (at.valid | ~given).all(axis=-1)[:, None]
+    if of_parents is not None:
+        possible = of_parents[1].are_possible(at, given)
     # Only the factors of the given parameters enter the weights; outside a domain there is no density.
-    is_inside = (at.valid | ~np.array(is_given)[None]).all(axis=-1)
-    at = replace(at, regime=jnp.where(np.array(is_given)[None], at.regime, INACTIVE))
+    at = replace(at, regime=jnp.where(given, at.regime, INACTIVE))
     logs = mixture.log_kernels(basis, len(at))[0](at)
-    logs = finite(jnp.where(is_inside[:, None], logs, -jnp.inf), basis.n_slots)
+    logs = finite(jnp.where(possible.reshape(-1, 1), logs, -jnp.inf), basis.n_slots)
+    if of_parents is not None:
+        masses = events.piece_masses(basis, mixture, of_parents[0])[of_parents[1].number].sum(axis=1)
+        # The domains of a given parameter may have different units.
+        logs = logs + basis.frame.log_jacobian(at)[:, None]
+        logs = (logs.reshape(-1, *masses.shape) + masses[None]).reshape(-1, masses.size)
+        logs = jnp.pad(logs, ((0, 0), (0, 1)))  # for a prior without weight
+        mixture = _cut(basis, mixture, *of_parents)
+        if permitted is not None:
+            permitted = (permitted.reshape(*possible.shape, -1) & possible[..., None]).any(axis=1)
+    if earlier is not None:
+        earlier = jnp.broadcast_to(earlier, (len(logs), *earlier.shape))
+        permitted = earlier if permitted is None else permitted & earlier
 
     def rest(logs: Float[Array, " n1"], permitted: Any) -> Any:
         part, possible = reweighted(mixture, logs, basis.n_slots, columns)
@@ -130,6 +166,22 @@ def _conditioned(
     if is_batch:
         return jax.vmap(rest)(logs, permitted)
     return rest(*jax.tree.map(lambda a: a[0], (logs, permitted)))
+
+
+def _cut(basis: Basis, mixture: Mixture, pieces: events.Pieces, parents: events.Combinations) -> Mixture:
+    """The mixture with each kernel, and the prior, once in each combination of pieces of parents."""
+    rows, scale = mixture.kernels()
+    # Cells next to a piece stay outside of it, however their ends are rounded.
+    rounding = jnp.where(basis.frame.counted[pieces.slot], 4 * jnp.finfo(scale.dtype).eps, 0)
+    lower, upper = (pieces.lower + rounding).at[0].set(-jnp.inf), (pieces.upper - rounding).at[0].set(jnp.inf)
+    lower, upper = (jnp.repeat(ends[parents.number], len(rows), axis=0) for ends in (lower, upper))
+    rows, scale = jax.tree.map(lambda a: jnp.tile(a, (len(parents.x), 1)), (rows, scale))
+    if isinstance(rows, CutRows):
+        lower, upper = jnp.maximum(lower, rows.lower), jnp.minimum(upper, rows.upper)
+    rows = CutRows(rows.regime, rows.unit, rows.index, rows.valid, lower, upper)
+    weight = jnp.tile(jnp.append(mixture.weight, mixture.prior_weight), len(parents.x))
+    none = jnp.zeros_like(mixture.prior_weight)
+    return replace(mixture, rows=rows, scale=scale, weight=weight, prior_weight=none)
 
 
 def reweighted(
@@ -155,20 +207,13 @@ def _select_columns(mixture: Mixture, columns: Mapping[int, Iterable[int]]) -> M
     """The mixture over some parameters: ``columns`` maps their indices to the indices of kept domains."""
     which = np.array(list(columns))
     rows = jax.tree.map(lambda a: a[:, which], mixture.rows)
-    kept = [(j, new, old) for j, domains in enumerate(columns.values()) for new, old in enumerate(domains)]
     regime = jnp.full_like(rows.regime, INACTIVE)
-    for j, new, old in kept:
-        regime = regime.at[:, j].set(jnp.where(rows.regime[:, j] == old, new, regime[:, j]))
-    by_regime = {(prior.parameter, prior.regime): prior for prior in mixture.priors}
-    priors = [
-        replace(by_regime[which[j], old], slot=slot, parameter=j, regime=new)
-        for slot, (j, new, old) in enumerate(kept)
-        if (which[j], old) in by_regime
-    ]
+    for j, domains in enumerate(columns.values()):
+        for new, old in enumerate(domains):
+            regime = regime.at[:, j].set(jnp.where(rows.regime[:, j] == old, new, regime[:, j]))
     rows = replace(rows, regime=regime)
     scale, wide = mixture.scale[:, which], jax.tree.map(lambda a: a[which], mixture.wide)
-    changed = {"rows": rows, "scale": scale, "wide": wide, "priors": tuple(priors)}
-    return replace(mixture, **changed, tables=None, coefficients=None)
+    return replace(mixture, rows=rows, scale=scale, wide=wide, tables=None, coefficients=None)
 
 
 def with_ancestors(space: Space, names: Iterable[str]) -> tuple[str, ...]:
@@ -230,10 +275,8 @@ def fixed_regimes(space: Space, values: Mapping[str, Any], on_device: bool) -> d
     """
     checked: list[str] = []
     for name in (name for name in space.order if name in values):
-        parents = space.parents(name)
-        for parent in (parent for parent in parents if parent not in values):
-            raise ValueError(f"values: {name!r} is given, so {parent} must be too.")
-        if not isinstance(values[name], jax.Array) and all(parent in checked for parent in parents):
+        known = all(parent in checked for parent in space.parents(name))
+        if known and not isinstance(values[name], jax.Array):
             checked.append(name)
     if on_device or not checked:
         return {}
@@ -294,15 +337,10 @@ def _narrowed(
     """Conditions without values that no domain ``left`` of a parent has; None if they cannot hold."""
     by_parent: dict[str, list[Any]] = {}
     for condition in (c for c in conditions if c != Given()):
-        domains = left[condition.parent].values()
-        if isinstance(condition, In):
-            values = [v for v in condition.values if any(d.key(v) is not None for d in domains)]
-            if not values:
-                return None
-            condition = In(condition.parent, values)
-        by_parent.setdefault(condition.parent, []).append(condition)
+        by_parent.setdefault(condition.parent, []).append(among(condition, left[condition.parent].values()))
     for parent, together in by_parent.items():
-        if not any(common_intervals([c.intervals(d) for c in together]) for d in left[parent].values()):
+        domains = left[parent].values()
+        if None in together or not any(common_intervals([c.intervals(d) for c in together]) for d in domains):
             return None
     given = tuple(c for c in conditions if c == Given())
     return given + tuple(c for together in by_parent.values() for c in together)

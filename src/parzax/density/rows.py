@@ -82,8 +82,8 @@ def refuse_invalid(
     given = [np.asarray(values) for values in (weight, mixture_weight) if values is not None]
     _check_range(given, x.dtype if isinstance(x, jax.Array) else x.unit.dtype)
     if isinstance(x, jax.Array):
-        valid, present = np.asarray(frame.encode(x).valid), True if weight is None else np.asarray(weight) > 0
-        refuse_rows("x", space, x, valid | ~np.broadcast_to(present, len(x))[:, None])
+        valid, present = jax.jit(frame.encode)(x).valid, True if weight is None else np.asarray(weight) > 0
+        refuse_rows("x", space, x, np.asarray(valid) | ~np.broadcast_to(present, len(x))[:, None])
 
 
 def _check_range(weights: list[np.ndarray], dtype: Any) -> None:

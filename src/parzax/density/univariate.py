@@ -8,13 +8,12 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from parzax._compile import compiled
+from parzax._numerics.interval import bisected
 from parzax.density.basis import Basis
+from parzax.density.cut import CutKernel, within_reach
 from parzax.density.log_kernels import kernels_of
 from parzax.density.mixture import Mixture
 from parzax.space import Points
-
-# Distance from the place of a normal, in scales, beyond which it has no mass up to rounding.
-_REACH = 40
 
 
 @compiled
@@ -34,21 +33,11 @@ def quantile(basis: Basis, mixture: Mixture, level: Float[Array, " j"]) -> Float
     axis = _axis(basis)
     if axis.discrete:
         low, high = jnp.full(level.shape, -1, jnp.int32), jnp.broadcast_to(_last(axis), level.shape)
-
-        def halve(_: Any, ends: tuple[Array, Array]) -> tuple[Array, Array]:
-            middle = ends[0] + (ends[1] - ends[0]) // 2
-            above = _mass_up_to(basis, mixture, middle) >= level
-            return jnp.where(above, ends[0], middle), jnp.where(above, middle, ends[1])
-
-        return axis.value(jax.lax.fori_loop(0, 32, halve, (low, high))[1], level.dtype)
-
-    def narrow(_: Any, ends: tuple[Array, Array]) -> tuple[Array, Array]:
-        middle = (ends[0] + ends[1]) / 2
-        above = _mass_below(basis, mixture, middle) >= level
-        return jnp.where(above, ends[0], middle), jnp.where(above, middle, ends[1])
-
-    ends = tuple(jnp.full_like(level, end) for end in _bracket(basis, mixture))
-    _, unit = jax.lax.fori_loop(0, jnp.finfo(level.dtype).nmant + 8, narrow, jax.lax.stop_gradient(ends))
+        _, index = bisected(lambda index: _mass_up_to(basis, mixture, index) >= level, low, high, 32)
+        return axis.value(index, level.dtype)
+    low, high = (jnp.full_like(level, end) for end in _bracket(basis, mixture))
+    n = jnp.finfo(level.dtype).nmant + 8
+    _, unit = bisected(lambda unit: _mass_below(basis, mixture, unit) >= level, low, high, n)
     unit = jax.lax.stop_gradient(unit)
     # The derivative of the inverse; the step itself is below rounding.
     zero = jnp.zeros((len(unit), 1), jnp.int32)
@@ -119,6 +108,9 @@ def _bracket(basis: Basis, mixture: Mixture) -> tuple[Any, Any]:
     part, (low, high) = basis.groups[0], basis.groups[0].family.ends
     if not part.is_open:
         return low, high
-    kernels = jax.tree.map(lambda a: a[0], kernels_of(part, *mixture.kernels()))
-    reach = _REACH * kernels.scale
-    return jnp.maximum((kernels.place - reach).min(), low), jnp.minimum((kernels.place + reach).max(), high)
+    kernels: Any = jax.tree.map(lambda a: a[0], kernels_of(part, *mixture.kernels()))
+    ends: Any = low, high
+    if isinstance(kernels, CutKernel):
+        kernels, ends = kernels.kernel, (jnp.maximum(kernels.lower, low), jnp.minimum(kernels.upper, high))
+    lows, highs = within_reach(kernels.place, kernels.scale, *ends)
+    return lows.min(), highs.max()

@@ -1,19 +1,25 @@
-"""Widths that depend on the joint density: a factor for each row, or one factor for all rows."""
+"""Widths that depend on the joint density: a factor for each row, or for each parameter."""
 
 import math
 from dataclasses import replace
+from functools import partial
 
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from parzax._compile import compiled
+from parzax.density.ascent import ascended
 from parzax.density.basis import Basis
 from parzax.density.mixture import Mixture
 from parzax.space import INACTIVE
 
-# The factor of all widths is the best of so many between 1/8 and 8, then of as many around that one.
-_N_FACTORS, _LARGEST_FACTOR = 25, 8.0
+# Factors of parameters are at most this, and at least its inverse. An ascent begins at the best of so many.
+_LARGEST_FACTOR, _N_FACTORS = 8.0, 13
+# Steps of the ascent in logarithms of factors, and the size of the first.
+_N_STEPS, _FIRST_STEP = 40, 0.3
+# Up to so many rows compilation takes longer than the ascent; beyond, optimised code is six times as fast.
+_FEW_ROWS = 256
 # Largest log of a factor of one row, as a fraction of the log of the largest float.
 _LARGEST_LOG_FACTOR = 0.25
 
@@ -31,28 +37,32 @@ def adapted(basis: Basis, mixture: Mixture, sensitivity: Float[Array, ""]) -> Mi
     mean = jnp.where(has_density, logs, 0) @ share
     log_factor = -sensitivity * jnp.where(has_density, logs - mean, 0)
     most = _LARGEST_LOG_FACTOR * math.log(float(jnp.finfo(share.dtype).max))
-    return _scaled(basis, mixture, jnp.exp(jnp.minimum(log_factor, most)))
+    numeric = jnp.isinf(_widest(basis, mixture))[None]
+    return _scaled(basis, mixture, jnp.where(numeric, jnp.minimum(log_factor, most)[:, None], 0))
 
 
-@compiled
+@partial(compiled, size=lambda _basis, mixture: "small" if len(mixture.rows) <= _FEW_ROWS else "middling")
 def tuned(basis: Basis, mixture: Mixture) -> Mixture:
-    """The mixture with all widths of numbers times the factor of the highest leave-one-out likelihood."""
-    share = _shares(mixture)
+    """The mixture with the widths of each parameter times a factor that raises the leave-one-out likelihood.
 
-    def likelihood(log_factor: Float[Array, ""]) -> Float[Array, ""]:
-        logs = _scaled(basis, mixture, jnp.exp(log_factor)).left_out(basis, mixture.rows)
+    The likelihood is that of the joint density. The factors begin at the best common one of numbers.
+    """
+    # The best factors can jump when a row moves, so gradients treat them as constants.
+    fixed = jax.lax.stop_gradient(mixture)
+    share, widest = _shares(fixed), _widest(basis, fixed)
+    end = math.log(_LARGEST_FACTOR)
+
+    def likelihood(log_factor: Float[Array, " d"]) -> Float[Array, ""]:
+        logs = _scaled(basis, fixed, log_factor[None]).left_out(basis, fixed.rows)
         return jnp.where(share > 0, logs, 0) @ share
 
-    end = jnp.log(jnp.asarray(_LARGEST_FACTOR, share.dtype))
-    low, high, best = -end, end, jnp.zeros((), share.dtype)
-    for _ in range(2):
-        # The best so far comes first, because argmax takes the first of equal values.
-        tried = jnp.append(best, jnp.linspace(low, high, _N_FACTORS))
-        best = tried[jnp.argmax(jax.lax.map(likelihood, tried))]
-        step = (high - low) / (_N_FACTORS - 1)
-        low, high = jnp.maximum(best - step, -end), jnp.minimum(best + step, end)
-    # The best factor can jump when a row moves, so gradients treat it as a constant.
-    return _scaled(basis, mixture, jnp.exp(jax.lax.stop_gradient(best)))
+    # No change comes first, because argmax takes the first of equal values.
+    common = jnp.append(0, jnp.linspace(-end, end, _N_FACTORS, dtype=share.dtype))
+    tried = jnp.where(jnp.isinf(widest)[None], common[:, None], 0)
+    start = tried[jnp.argmax(jax.lax.map(likelihood, tried))]
+    between = partial(jnp.clip, min=-end, max=end)
+    best, _ = ascended(likelihood, start, jnp.full_like(start, _FIRST_STEP), _N_STEPS, between)
+    return _scaled(basis, mixture, best[None])
 
 
 def _shares(mixture: Mixture) -> Float[Array, " n"]:
@@ -61,11 +71,24 @@ def _shares(mixture: Mixture) -> Float[Array, " n"]:
     return mixture.weight / jnp.where(total > 0, total, 1)
 
 
-def _scaled(basis: Basis, mixture: Mixture, factor: Float[Array, "#n"]) -> Mixture:
-    """The mixture with the widths of numbers times a factor for each row."""
-    numeric = jnp.ones(basis.n_parameters, bool)
-    for part in basis.groups:
-        numeric = numeric.at[jnp.asarray(part.parameter)].set(not part.categorical)
-    factors = jnp.where(numeric[None], factor.reshape(-1, 1), 1)
+def _scaled(basis: Basis, mixture: Mixture, log_factor: Float[Array, "#n d"]) -> Mixture:
+    """The mixture with widths times factors.
+
+    Of a category the factor multiplies the ratio of its scale to what the widest scale exceeds it by, so that
+    it stays below the widest.
+    """
+    factor, widest = jnp.exp(log_factor), _widest(basis, mixture)[None]
+    share = jnp.minimum(mixture.scale / jnp.where(widest > 0, widest, 1), 1)
+    scale = mixture.scale * factor / (1 + share * (factor - 1))
     # The smallest scale, which says whether a sum can be anchored, is no longer known.
-    return replace(mixture, scale=mixture.scale * factors, tables=None, coefficients=None, anchored=False)
+    return replace(mixture, scale=scale, tables=None, coefficients=None, anchored=False)
+
+
+def _widest(basis: Basis, mixture: Mixture) -> Float[Array, " d"]:
+    """Scales of categories at which all have the same probability; inf for numbers."""
+    widest = jnp.full(basis.n_parameters, jnp.inf, mixture.scale.dtype)
+    for part in basis.groups:
+        if part.categorical:
+            scale = part.family.wide(jnp.asarray(part.n_values), widest.dtype)[1]
+            widest = widest.at[jnp.asarray(part.parameter)].min(scale)
+    return widest

@@ -26,9 +26,9 @@ from parzax.divergence.fits import Fits, Membership, fit_partitions, fit_polynom
 
 # Lower limit of the squared error per row in the weights, as a share of the variance of membership.
 _LEAST_ERROR = 1e-3
-# Lower limit of the temperature: below it the best resolution has all the weight anyway, and the quotient
-# would overflow float32.
-_COLDEST = 1e-6
+# Weight of a polynomial relative to a partition: most effects are smooth. And how slowly the weight of a
+# resolution falls as its error grows.
+_SMOOTHNESS, _TEMPERATURE = 4.0, 8.0
 
 
 @dataclass(frozen=True)
@@ -39,9 +39,9 @@ class Explained(AbstractDivergence):
     rank. Each family is a resolution. Let e be the membership of a row minus its mean, f the prediction of e
     from C independent functions (including the constant), and n the number of region rows. The resolution
     explains sum f^2, of which chance explains (C - 1) (sum e^2 - sum f^2) / (n - C). Its weight is
-    w exp(-(L - min L) / (2 s^2 temperature)), where L is its squared error when each row is predicted from
-    all others, s^2 = min L / n, and w is 1 for partitions and ``smoothness`` for polynomials. Weighting by
-    error makes the explained sum larger by chance; this part is subtracted too.
+    w exp(-(L - min L) / (16 s^2)), where L is its squared error when each row is predicted from all others,
+    s^2 = min L / n, and w is 1 for partitions and 4 for polynomials. Weighting by error makes the explained
+    sum larger by chance; this part is subtracted too.
 
     For numbers, a resolution of one or two functions has no weight, unless fewer than three cells are
     occupied. A resolution of more than n / 2 functions (fewer below 40 rows, see docs/estimators.md), or of
@@ -52,8 +52,6 @@ class Explained(AbstractDivergence):
         cells: numbers of groups, ascending, into which the grid's cells are merged. Numbers from the number
             of grid cells upwards are ignored; the unmerged cells are always a resolution.
         degrees: degrees of the polynomials, ascending; empty for no polynomials.
-        smoothness: weight of a polynomial relative to a partition; most effects are smooth.
-        temperature: how slowly the weight of a resolution falls as its error grows; see above.
         chance_rows: the share m^4 / (m^4 + chance_rows^4) of the part explained by chance is subtracted, with
             m the number of rows in the target (or outside it, if these are fewer).
         debias: whether the part explained by chance is subtracted.
@@ -62,8 +60,6 @@ class Explained(AbstractDivergence):
 
     cells: tuple[int, ...] = (3, 4, 6, 8, 12, 24, 48, 96)
     degrees: tuple[int, ...] = (2, 4, 8)
-    smoothness: float = 4.0
-    temperature: float = 8.0
     chance_rows: float = 3.0
     debias: bool = True
     min_rows: int = 2
@@ -73,11 +69,9 @@ class Explained(AbstractDivergence):
         _checks.convert_fields(self, _checks.flag, "debias")
         _checks.convert_fields(self, _ascending, "cells", least=1)
         _checks.convert_fields(self, _ascending, "degrees", least=2)
+        _checks.convert_fields(self, _checks.real_number, "chance_rows", least=0)
         if not self.cells:
             raise ValueError("Explained: cells must be at least one number.")
-        _checks.convert_fields(self, _checks.real_number, "smoothness", above=0)
-        _checks.convert_fields(self, _checks.real_number, "temperature", least=_COLDEST)
-        _checks.convert_fields(self, _checks.real_number, "chance_rows", least=0)
 
     def estimate(self, counts: RegimeCounts) -> Float[Array, " q"]:
         """(n_R / n_T)^2 times the variance of membership that is explained beyond chance."""
@@ -103,10 +97,10 @@ class Explained(AbstractDivergence):
         sizes = [n for n in self.cells if n < width and not exchangeable]
         fits = fit_partitions(rows, partition_cells((*sizes, width), width, counts.n_cells))
         if self.degrees and not exchangeable:
-            smooth = fit_polynomials(rows, self.degrees, self.smoothness)
+            smooth = fit_polynomials(rows, self.degrees, _SMOOTHNESS)
             fits = Fits(*(jnp.concatenate(pair, axis=-1) for pair in zip(fits, smooth, strict=True)))
         above = fits.explained
-        weight = _weights(rows, fits, self.temperature, exchangeable)
+        weight = _weights(rows, fits, exchangeable)
         if self.debias:
             above = above - _explained_by_chance(rows, fits, weight, self)
         return rows.n_region * (weight * above).sum(axis=-1) / jnp.square(divisor(rows.n_target))
@@ -131,7 +125,7 @@ def _explained_by_chance(
     if not rows.uniform:
         freedom = (rows.n_region - fits.dimension)[None]
         per_function = (per_function - fits.explained) / jnp.where(freedom > 0, freedom, 1)
-    functions = (fits.dimension - 1)[None] + _functions_by_choice(rows, fits, weight) / settings.temperature
+    functions = (fits.dimension - 1)[None] + _functions_by_choice(rows, fits, weight) / _TEMPERATURE
     return part[:, None] * functions * per_function
 
 
@@ -158,7 +152,7 @@ def _functions_by_choice(rows: Membership, fits: Fits, weight: Float[Array, "q m
     return jnp.diagonal(covariance)[None] - product(weight, covariance.T)
 
 
-def _weights(rows: Membership, fits: Fits, temperature: float, exchangeable: bool) -> Float[Array, "q m"]:
+def _weights(rows: Membership, fits: Fits, exchangeable: bool) -> Float[Array, "q m"]:
     """Weights of the resolutions; they sum to 1, or are all 0 if no resolution is allowed."""
     occupied = (rows.region > 0).sum().astype(fits.dimension.dtype)
     possible = fits.exists & (fits.dimension > 1)
@@ -183,7 +177,7 @@ def _weights(rows: Membership, fits: Fits, temperature: float, exchangeable: boo
         floor = _LEAST_ERROR * rows.share * (1 - rows.share)
         scale = jnp.maximum(least / divisor(rows.n_region), floor[:, None])
     best = jnp.where(counted[None], fits.error, jnp.inf).min(axis=-1, keepdims=True)
-    scale = 2 * temperature * jnp.where(scale > 0, scale, 1)
+    scale = 2 * _TEMPERATURE * jnp.where(scale > 0, scale, 1)
     worse = jnp.where(counted[None], fits.error - best, 0) / scale
     weight = jnp.where(counted[None], fits.prior[None] * jnp.exp(-worse), 0)
     return weight / divisor(weight.sum(axis=-1, keepdims=True))

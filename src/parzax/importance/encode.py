@@ -169,7 +169,8 @@ def encode(
             used = np.asarray(losses) < np.inf
             if weight is not None:
                 check_weight(np.where(used, weight, 0), losses.shape)
-            refuse_rows("x", space, x, np.asarray(compute_codes(x, space, grid)[1]) | ~used[:, None])
+            valid = jax.jit(space.classify)(x)[1]
+            refuse_rows("x", space, x, np.asarray(valid) | ~used[:, None])
         return encoded
     used = losses < np.inf
     if weight is not None:

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Callable
 from functools import partial
-from typing import Any
+from typing import Any, TypeAlias
 
 import jax
 import jax.numpy as jnp
@@ -20,6 +20,8 @@ from parzax.importance.estimate import How, Importance, checked_how, from_counts
 from parzax.importance.levels import level_weights
 from parzax.pareto.order import changes
 
+# A function that maps keys to counts, one set of counts for each key.
+Counter: TypeAlias = Callable[[Key[Array, " b"]], Shaped[Array, "b q1 w"]]
 _LARGEST = np.uint32(2**32 - 1)
 # Batch limits: scattered entries, counts, and replicates. Batches that fit a CPU's cache would leave an
 # accelerator idle.
@@ -31,11 +33,9 @@ def resample(
     encoded: Encoded,
     n: int,
     divergence: AbstractDivergence = Explained(),
-    *,
-    method: str = "half-sampling",
     **how: Any,
 ) -> Importance:
-    """`estimate` of ``n`` random samples of the rows; each sample has its own level sets.
+    """`estimate` of ``n`` random halves of the rows; each sample has its own level sets.
 
     Pure and unbatched; `jax.jit` and `jax.vmap` over keys and logs apply. The i-th sample depends on the key
     and i alone.
@@ -44,9 +44,7 @@ def resample(
         key: a typed key such as ``jax.random.key(0)``.
         encoded: the result of `parzax.encode`, with ranks and without weights. If it has groups, groups are
             drawn instead of rows, each with all its rows.
-        n: number of samples; static.
-        method: "half-sampling" takes half of the usable rows without replacement; "bootstrap" takes as many
-            rows as are usable, with replacement.
+        n: number of samples; static. Each takes half of the usable rows, without replacement.
         divergence, how: as in `estimate`: ``reference``, ``balance``, ``uniform_when_undefined``.
 
     Returns:
@@ -58,8 +56,7 @@ def resample(
             number of rows would depend on data: repeat the rows, or use `parzax.cond_ped_anova` with
             ``n_resamples``.
     """
-    _checks.one_of("method", method, tuple(METHODS))
-    return _replicate(method, key, encoded, n, checked_how(divergence, **how))
+    return _replicate(sample_counter, key, encoded, n, checked_how(divergence, **how))
 
 
 def shuffle(
@@ -80,12 +77,14 @@ def shuffle(
 
     Arguments, errors and the returned value are those of `resample`.
     """
-    return _replicate("shuffle", key, encoded, n, checked_how(divergence, **how))
+    return _replicate(shuffle_counter, key, encoded, n, checked_how(divergence, **how))
 
 
-def _replicate(draw: str, key: Any, encoded: Encoded, n: int, how: How) -> Importance:
+def _replicate(
+    counter: Callable[[Encoded], Counter], key: Any, encoded: Encoded, n: int, how: How
+) -> Importance:
     """Check the arguments of `resample` or `shuffle`, and make the compiled call."""
-    check_encoded(encoded, "shuffle" if draw == "shuffle" else "resample")
+    check_encoded(encoded, "resample" if counter is sample_counter else "shuffle")
     n = _checks.whole_number("n", n, 1)
     _checks.check_key(key)
     if encoded.weight is not None:
@@ -93,15 +92,16 @@ def _replicate(draw: str, key: Any, encoded: Encoded, n: int, how: How) -> Impor
         raise ValueError(f"encoded has weights, and a row of weight 2 is two rows; {remedy}.")
     if encoded.rank is None:
         raise ValueError("encoded has no ranks; make it by parzax.encode without cut-offs, or by obs.encode.")
-    replicates = _replicates(key, encoded, draw=draw, n=n, how=how)
+    replicates = _replicates(key, encoded, counter=counter, n=n, how=how)
     return jax.tree.map(np.asarray, replicates) if isinstance(encoded.codes, np.ndarray) else replicates
 
 
-@jit_on_meshes("draw", "n", "how")
-def _replicates(key: PRNGKeyArray, encoded: Encoded, *, draw: str, n: int, how: How) -> Importance:
+@jit_on_meshes("counter", "n", "how")
+def _replicates(
+    key: PRNGKeyArray, encoded: Encoded, *, counter: Callable[[Encoded], Counter], n: int, how: How
+) -> Importance:
     encoded = jax.tree.map(jnp.asarray, encoded)
-    count = shuffle_counter(encoded) if draw == "shuffle" else sample_counter(encoded, draw)
-    status = encoded.status[None]
+    count, status = counter(encoded), encoded.status[None]
 
     def estimate_batch(keys: Key[Array, " b"]) -> Importance:
         log_status = jnp.broadcast_to(status, (len(keys), status.shape[1]))
@@ -123,10 +123,8 @@ def _replicates(key: PRNGKeyArray, encoded: Encoded, *, draw: str, n: int, how: 
     return jax.lax.platform_dependent(numbers, cpu=on_cpu, default=on_accelerator)
 
 
-def sample_counter(
-    encoded: Encoded, method: str, needed: Int[Array, " q1"] | None = None
-) -> Callable[[Key[Array, " b"]], Shaped[Array, "b q1 w"]]:
-    """A function that maps keys to counts; each key draws one random sample of the groups of rows.
+def sample_counter(encoded: Encoded, needed: Int[Array, " q1"] | None = None) -> Counter:
+    """A function that maps keys to counts; each key draws a random half of the groups of rows.
 
     A group is drawn with all its rows; without groups, rows are drawn. The level sets of a sample follow from
     its rows. Where the number of its rows is fixed, ``needed`` may give the size of each set in ascending
@@ -141,7 +139,7 @@ def sample_counter(
     group, n_groups = jnp.arange(m), usable.sum(dtype=jnp.int32)
     if encoded.groups is not None:
         group, n_groups = _number_groups(encoded.groups[row], usable)
-    size = sample_size(n_groups, method)
+    size = n_groups // 2
 
     def find_level(weight: Int[Array, " m"]) -> Int[Array, " m"]:
         n_rows = size if encoded.groups is None else weight.sum(dtype=jnp.int32)
@@ -154,7 +152,7 @@ def sample_counter(
         return level_after[(upto - weight)[first_tied]]
 
     def count(keys: Key[Array, " b"]) -> Shaped[Array, "b q1 w"]:
-        weight = jax.vmap(lambda key: METHODS[method](key, m, size, n_groups))(keys)
+        weight = jax.vmap(lambda key: half_sample(key, m, size, n_groups))(keys)
         if encoded.groups is not None:
             weight = jnp.where(usable[None], weight[:, group], 0)
         level = jax.vmap(find_level)(weight)
@@ -164,7 +162,7 @@ def sample_counter(
     return count
 
 
-def shuffle_counter(encoded: Encoded) -> Callable[[Key[Array, " b"]], Shaped[Array, "b q1 w"]]:
+def shuffle_counter(encoded: Encoded) -> Counter:
     """A function that maps keys to counts; each key shuffles the groups of the log once within regimes.
 
     For each parameter, the rows of a group in one regime are one unit; without groups, a row is. Units of a
@@ -234,19 +232,3 @@ def half_sample(key: PRNGKeyArray, n: int, size: Int[Array, ""], usable: Int[Arr
     # two rows have the same bits at the cut-off.
     cut = jax.lax.fori_loop(0, 32, set_bit, jnp.zeros((), jnp.uint32))
     return ((bits <= cut) & is_usable & (size > 0)).astype(jnp.int32)
-
-
-def bootstrap_sample(
-    key: PRNGKeyArray, n: int, size: Int[Array, ""], usable: Int[Array, ""]
-) -> Int[Array, " n"]:
-    """How often each of n rows occurs in ``size`` draws with replacement from the first ``usable`` rows."""
-    rows = jax.random.randint(key, (n,), 0, jnp.maximum(usable, 1), dtype=jnp.int32)
-    return jnp.zeros(n, jnp.int32).at[rows].add((jnp.arange(n, dtype=jnp.int32) < size).astype(jnp.int32))
-
-
-METHODS = {"half-sampling": half_sample, "bootstrap": bootstrap_sample}
-
-
-def sample_size(usable: Any, method: str) -> Any:
-    """Number of rows in a sample of ``usable`` rows: half of them, or all for the bootstrap."""
-    return usable // 2 if method == "half-sampling" else usable

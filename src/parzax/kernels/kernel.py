@@ -21,7 +21,7 @@ class AbstractKernel(eqx.Module):
 
     A new family extends this class (`tests/extending/test_kernel.py` has an example), or
     `AbstractProductKernel`, which is faster, if its log density is a sum of products. It overrides `on_grid`
-    and `prior_on_grid` if it has faster forms, as `TruncatedNormal` does.
+    if it has a faster form, as `TruncatedNormal` does.
 
     Attributes:
         exchangeable: whether all cells except the kernel's have the same mass; False by default.

@@ -5,12 +5,11 @@ from typing import Any, Self, final
 
 import jax
 import jax.numpy as jnp
-from jax.scipy.special import erf
 from jaxtyping import Array, Float
 
 from parzax._numerics.interval import log_normal_mass, log_unit_mass, unit_normal_quantile
 from parzax._numerics.tails import upper_tail
-from parzax.kernels.kernel import AbstractProductKernel, in_grid
+from parzax.kernels.kernel import AbstractProductKernel
 from parzax.kernels.shapes import Cells, Count, Counts, GridRule, Scalar, Size, Smoother
 
 
@@ -82,13 +81,6 @@ class TruncatedNormal(AbstractProductKernel):
             upper = upper_tail(jnp.maximum(edges, 0.5) / scale)
         normaliser = 1 - tails - upper
         return lambda x: _toeplitz(mass, x / normaliser)
-
-    @classmethod
-    def prior_on_grid(cls, width: int, n_cells: Size, dtype: jnp.dtype) -> Float[Array, " {width}"]:
-        """A normal at the middle of the grid with sigma = g, truncated to the grid; it has no far tails."""
-        size = jnp.maximum(width if n_cells is None else n_cells, 1).astype(dtype)
-        mass = jnp.diff(erf((jnp.arange(width + 1, dtype=dtype) / size - 0.5) * 0.5**0.5))
-        return in_grid(mass / (2 * math.erf(0.5**1.5)), n_cells)
 
 
 def _toeplitz(mass: Cells, x: Cells) -> Cells:

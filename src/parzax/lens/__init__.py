@@ -4,7 +4,7 @@ from importlib import import_module
 from typing import Any
 
 # Loaded when they are first used, so that the command starts fast; `__init__.pyi` is for type checkers.
-_PACKAGES = {"cli", "logs", "page", "plotting", "problems", "results", "run", "similarity", "tables"}
+_PACKAGES = {"cli", "logs", "page", "plotting", "results", "run", "similarity", "tables"}
 
 
 def __getattr__(name: str) -> Any:

@@ -4,7 +4,6 @@ from parzax.lens import cli as cli
 from parzax.lens import logs as logs
 from parzax.lens import page as page
 from parzax.lens import plotting as plotting
-from parzax.lens import problems as problems
 from parzax.lens import results as results
 from parzax.lens import run as run
 from parzax.lens import similarity as similarity

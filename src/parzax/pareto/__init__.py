@@ -6,7 +6,6 @@ all fronts and adds nothing to a hypervolume. Infinite values are ordinary value
 """
 
 from parzax.pareto.crowding import crowding_distance as crowding_distance
-from parzax.pareto.hypervolume import front_status as front_status
 from parzax.pareto.hypervolume import hypervolume as hypervolume
 from parzax.pareto.ranks import ABSENT as ABSENT
 from parzax.pareto.ranks import non_domination_rank as non_domination_rank

@@ -1,6 +1,5 @@
 """Hypervolume: exact for one to three objectives, and on the host for any number of them."""
 
-import math
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -12,12 +11,9 @@ from parzax import _checks
 from parzax._mesh import jit_or_host
 from parzax._numerics import ordered_key
 from parzax.pareto.order import Losses, Mask, Reference, checked_rows, loop, running_max
-from parzax.status import Status
 
 
-def hypervolume(
-    losses: Losses, reference: Reference, mask: Mask = None, *, log: bool = False
-) -> Float[Any, ""]:
+def hypervolume(losses: Losses, reference: Reference, mask: Mask = None) -> Float[Any, ""]:
     """Volume that the rows dominate, up to the reference point (Zitzler and Thiele 1998).
 
     Each row spans a box from itself to the reference; the result is the volume of the union of the boxes.
@@ -32,40 +28,18 @@ def hypervolume(
         reference: (m,) the worst corner.
         mask: (n,) mask of the rows that exist, or their weights (a positive weight means present); all by
             default.
-        log: whether to return the natural logarithm, which has no limit of range; -inf without boxes.
 
     Returns:
         The volume, in units of the losses. Duplicates and dominated rows change nothing. A row with a NaN, or
         a row that is not better than the reference in **every** objective, adds nothing. The value is 0
         without rows, NaN if the reference has a NaN, and infinite if a width is infinite. It is 0 or infinite
-        if the dtype cannot represent the volume; boxes of 1e200 by 1e-200 are fine. `front_status`
-        reports all these cases.
+        if the dtype cannot represent the volume; boxes of 1e200 by 1e-200 are fine.
 
     >>> import jax.numpy as jnp
     >>> hypervolume(jnp.array([[1.0, 2.0], [2.0, 1.0]]), jnp.array([3.0, 3.0])).item()
     3.0
-    >>> bool(hypervolume(jnp.full((1, 3), -1e30), jnp.zeros(3), log=True) > 207)
-    True
     """
-    return _volume(*checked_arguments(losses, reference, mask), log=log)
-
-
-def front_status(losses: Losses, reference: Reference | None = None, mask: Mask = None) -> Int[Any, ""]:
-    """Bits of `Status` for ranks, crowding, and the greedy order; with a reference also for a hypervolume.
-
-    NO_DATA: no row is present. NAN_LOSSES and NAN_REFERENCE: NaN in a present row, or in the reference.
-    BEYOND_REFERENCE: some rows are not better than the reference and add nothing. OUT_OF_RANGE: the
-    hypervolume is infinite, or there are boxes but it is 0 or subnormal.
-
-    >>> import jax.numpy as jnp
-    >>> from parzax import Status
-    >>> Status(int(front_status(jnp.array([[1.0, jnp.nan], [4.0, 1.0]]), jnp.array([3.0, 3.0])))).name
-    'NAN_LOSSES|BEYOND_REFERENCE'
-    """
-    if reference is None:
-        return _status(*checked_rows(losses, mask), None)
-    losses, reference, present = checked_arguments(losses, reference, mask)
-    return _status(losses, present, reference)
+    return _volume(*checked_arguments(losses, reference, mask))
 
 
 def checked_arguments(losses: Any, reference: Any, mask: Any) -> tuple[Any, Any, Any]:
@@ -83,32 +57,11 @@ def checked_arguments(losses: Any, reference: Any, mask: Any) -> tuple[Any, Any,
     return rows.astype(dtype), reference.astype(dtype), present
 
 
-@jit_or_host("log")
-def _volume(losses, reference, present, *, log):
-    xp, box = losses.__array_namespace__(), boxes(losses, reference, present)
-    value = union(box.width)
-    if log:
-        shift = box.exponent.astype(value.dtype) * math.log(2)
-        value = xp.where(value > 0, xp.log(xp.where(value > 0, value, 1)) + shift, -xp.inf)
-    else:
-        value = xp.ldexp(value, box.exponent)
-    return xp.where(xp.any(xp.isnan(reference)), xp.nan, xp.where(xp.any(box.endless), xp.inf, value))
-
-
 @jit_or_host()
-def _status(losses, present, reference):
-    xp, nan = losses.__array_namespace__(), losses.__array_namespace__().isnan(losses).any(axis=1)
-    bits = {Status.NO_DATA: ~xp.any(present), Status.NAN_LOSSES: xp.any(present & nan)}
-    if reference is not None:
-        box, undefined = boxes(losses, reference, present), xp.any(xp.isnan(reference))
-        value = xp.ldexp(union(box.width), box.exponent)
-        in_range = (value >= xp.finfo(value.dtype).tiny) & (value < xp.inf)
-        bits |= {
-            Status.NAN_REFERENCE: undefined,
-            Status.BEYOND_REFERENCE: ~undefined & xp.any(present & ~nan & ~box.inside),
-            Status.OUT_OF_RANGE: xp.any(box.endless) | (xp.any(box.inside) & ~in_range),
-        }
-    return xp.asarray(sum(xp.where(on, int(bit), 0) for bit, on in bits.items()), np.int32)
+def _volume(losses, reference, present):
+    xp, box = losses.__array_namespace__(), boxes(losses, reference, present)
+    value = xp.ldexp(union(box.width), box.exponent)
+    return xp.where(xp.any(xp.isnan(reference)), xp.nan, xp.where(xp.any(box.endless), xp.inf, value))
 
 
 class Boxes(NamedTuple):
@@ -116,7 +69,6 @@ class Boxes(NamedTuple):
 
     width: Float[Any, "n m"]  # in units of 2^exponent of their objective, at most 1; 0 without a box
     exponent: Int[Any, ""]  # sum of the exponents of the objectives
-    inside: Bool[Any, " n"]  # rows with a box: present, no NaN, better than the reference in each objective
     endless: Bool[Any, "n m"]  # whether a width is infinite (it is 0 in `width`); the volume is then too
 
 
@@ -132,7 +84,7 @@ def boxes(losses: Float[Any, "n m"], reference: Float[Any, " m"], present: Bool[
     width = xp.where(endless, 0, width)
     widest = xp.max(width, axis=0, initial=0)
     _, exponent = xp.frexp(xp.where(widest > 0, widest, 1))
-    return Boxes(xp.ldexp(width, -exponent[None]), xp.sum(exponent), inside, endless)
+    return Boxes(xp.ldexp(width, -exponent[None]), xp.sum(exponent), endless)
 
 
 def union(width: Float[Any, "n m"]) -> Float[Any, ""]:

@@ -1,4 +1,4 @@
-"""Non-domination ranks (the front of each row), on a device and on the host, with their status."""
+"""Non-domination ranks (the front of each row), on a device and on the host."""
 
 import functools
 from bisect import bisect_right

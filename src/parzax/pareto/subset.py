@@ -50,7 +50,6 @@ def greedy_hypervolume_order(
     Returns:
         (n,) int32: 0 for the first choice, 1 for the second, and so on; `ABSENT` for rows that are not chosen
         or absent. If the reference has a NaN, no row has a gain, so the order is lexicographic.
-        `front_status` reports such cases.
 
     >>> import jax.numpy as jnp
     >>> losses = jnp.array([[0.0, 4.0], [2.0, 2.0], [2.1, 1.9], [4.0, 0.0]])

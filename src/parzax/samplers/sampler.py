@@ -8,7 +8,7 @@ import io
 import json
 import os
 import warnings
-from dataclasses import fields, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +18,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int, PRNGKeyArray
 
-from parzax import _checks, _html
+from parzax import _checks
 from parzax._atomic import write_whole
 from parzax._compile import compiled
 from parzax._numerics import capacity as capacity_of
@@ -96,12 +96,6 @@ class Sampler(eqx.Module):
         """A hash by the identity of arrays, so that methods of any sampler can be given to `jax.jit`."""
         leaves, structure = jax.tree.flatten(self)
         return hash((structure, *(id(x) if isinstance(x, jax.Array) else x for x in leaves)))
-
-    def _repr_html_(self) -> str:
-        title = f"{type(self).__name__} of {', '.join(self.space.names)}"
-        names = [part.name for part in fields(self) if part.name != "space"]
-        rows = [(name, " ".join(repr(getattr(self, name)).split())) for name in names]
-        return _html.table(title, [("setting", "value"), *rows], left=(0, 1))
 
     @property
     def n_objectives(self) -> int:

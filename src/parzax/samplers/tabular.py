@@ -23,10 +23,10 @@ class Tabular(Problem):
     is computed in float64 on the host and rounded so that its sign does not change, so an entry that is
     feasible in float64 is also feasible in float32 (float32 cannot tell the runtimes of NAS-Bench-201 apart).
 
-    `parzax.problems.load_table` reads one. It is a pytree, so tables with several thresholds can be one
-    batch::
+    `benchmarks.load_table`, in the repository, reads one. It is a pytree, so tables with several thresholds
+    can be one batch::
 
-        tables = [px.problems.load_table(path, constraint_quantiles={"size": q}) for q in (0.1, 0.5)]
+        tables = [load_table(path, ["loss"], constraint_quantiles={"size": q}) for q in (0.1, 0.5)]
         batch = jax.tree.map(lambda *leaves: jnp.stack(leaves), *tables)
         jax.vmap(lambda table: table(key, x))(batch)          # losses (2, m), constraints (2, c)
 
@@ -35,8 +35,7 @@ class Tabular(Problem):
         excess: (n, s, c) values of the constraints minus their thresholds.
         n_seeds: (n,) number of existing seeds; 0 for a failed training.
         thresholds: (c,) float64, in units of the metrics.
-        oracle: the best values in the table, as `parzax.problems.load_table` gives them; ``feasible_optimum``
-            is ``oracle.best``.
+        oracle: the best and worst values in the table; ``feasible_optimum`` is ``oracle.best``.
         objective_names, constraint_names: names of the metrics; static.
     """
 

@@ -2,7 +2,7 @@
 
 import math
 from bisect import bisect_left
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import MISSING, dataclass, field, fields
 from typing import Any, TypeAlias
 
@@ -121,6 +121,14 @@ def common_intervals(several: Sequence[tuple[Interval, ...]]) -> tuple[Interval,
     for intervals in rest:
         common = tuple(both for a in common for b in intervals for both in overlap(a, b))
     return common
+
+
+def among(condition: Condition, domains: Collection[Any]) -> Condition | None:
+    """A condition without values that none of its parent's domains has; None if it cannot hold."""
+    if isinstance(condition, In):
+        values = [v for v in condition.values if any(domain.key(v) is not None for domain in domains)]
+        return In(condition.parent, values) if values else None
+    return condition if any(map(condition.intervals, domains)) else None
 
 
 def is_inside(key: Any, low: Any, high: Any) -> Any:

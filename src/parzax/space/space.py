@@ -11,13 +11,11 @@ import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from parzax import _checks
-from parzax._html import table
-from parzax._mesh import jit_on_meshes
-from parzax._words import plural
+from parzax._mesh import jit_on_meshes, jit_or_host
 from parzax.space.choice import Choice
 from parzax.space.conditions import Between, Condition, In, Recorded, choice_key, common_intervals
 from parzax.space.domains import Categorical, Domain
-from parzax.space.frame import INACTIVE, Frame
+from parzax.space.frame import INACTIVE, Frame, Points
 from parzax.space.serialization import space_from_json, space_to_json
 from parzax.space.valid import Forbidden, Holds, as_rules, bind_rules
 
@@ -146,12 +144,6 @@ class Space:
         """The rules of `valid` as texts; a function by its name."""
         return [getattr(rule, "__name__", repr(rule)) for rule in self.valid]
 
-    def _repr_html_(self) -> str:
-        rows = [["parameter", "domain"]]
-        rows += [[self.names[slot.parameter], repr(slot.domain)] for slot in self.slots]
-        rows += [["valid", rule] for rule in self.rule_texts()]
-        return table(f"Space of {plural(len(self), 'parameter')}", rows, left=(0, 1))
-
     def index(self, name: str) -> int:
         """Column of parameter ``name``."""
         self[name]
@@ -183,8 +175,7 @@ class Space:
             (...,) booleans. With JAX arrays it is a pure function.
         """
         x = self._columns_of(x)
-        rows, frame = x.reshape(-1, len(self)), self.frame(None if isinstance(x, np.ndarray) else x.dtype)
-        return frame.restricted(frame.encode(rows), rows).valid.all(axis=-1).reshape(x.shape[:-1])
+        return _located(x.reshape(-1, len(self)), self).valid.all(axis=-1).reshape(x.shape[:-1])
 
     @cached_property
     def valid_share(self) -> float:
@@ -387,8 +378,7 @@ class Space:
         with _checks.explain(f"params must have shapes that broadcast, in the order {', '.join(self)}"):
             shape = np.broadcast_shapes(*map(np.shape, columns))
         x = xp.stack([xp.broadcast_to(column, shape).astype(dtype) for column in columns], axis=-1)
-        frame = self.frame(np.dtype(dtype) if on_device else None)
-        regime = frame.encode(x.reshape(-1, len(self))).regime.reshape(x.shape)
+        regime = _located(x.reshape(-1, len(self)), self).regime.reshape(x.shape)
         return xp.where(regime == INACTIVE, xp.asarray(np.nan, x.dtype), x)
 
     def active(self, x: Any) -> Any:
@@ -481,6 +471,13 @@ class Space:
 @jit_on_meshes("n", "dtype")
 def _sample(key: PRNGKeyArray, frame: Frame, *, n: int, dtype: Any) -> Float[Array, "n d"]:
     return frame.decode(frame.draw(key, n, dtype))
+
+
+@jit_or_host("space")
+def _located(x: Float[Any, "n d"], space: Space) -> Points:
+    """Points of native values; those that the rules do not allow are not valid."""
+    frame = space.frame(None if isinstance(x, np.ndarray) else x.dtype)
+    return frame.restricted(frame.encode(x), x)
 
 
 def _as_domains(name: Any, domain: Domain | Sequence[Domain]) -> tuple[Domain, ...]:

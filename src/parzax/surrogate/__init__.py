@@ -1,7 +1,4 @@
-"""A Gaussian process on the logarithm of regret, and what draws from its posterior say about the space.
-
-It needs tinygp, the package of the extra ``surrogate``.
-"""
+"""A Gaussian process on the logarithm of regret, and what draws from its posterior say about the space."""
 
 from parzax.surrogate.effects import Effects, effects, surface
 from parzax.surrogate.importances import importances

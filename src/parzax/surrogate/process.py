@@ -8,14 +8,12 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax.scipy.linalg import solve_triangular
 from jaxtyping import Array, Bool, Float, PRNGKeyArray
 
 from parzax import _checks
 from parzax._compile import compiled
 from parzax.space import INACTIVE, Categorical, Points, Space
-
-tinygp: Any = _checks.optional("tinygp", "parzax.surrogate", "surrogate")
+from parzax.surrogate.factors import deviance, eigh, solve, whitening
 
 # Variance of the constant, in units of the variance of the warped losses: its prior is hardly informative.
 _CONSTANT = 1.0
@@ -73,9 +71,8 @@ class GaussianProcess(eqx.Module):
     def fit(self, space: Space, x: Any, losses: Any) -> "Posterior":
         """The posterior of the losses, given a log.
 
-        Pure and unbatched for JAX arrays; `jax.jit` and `jax.vmap` apply. (For dozens of logs on a CPU take
-        `jax.lax.map`: with XLA of jaxlib 0.10.2 a `vmap` of 100 logs of 25 rows was seen never to return.)
-        NumPy arrays are computed in float64.
+        Pure and unbatched for JAX arrays; `jax.jit` and `jax.vmap` apply. NumPy arrays are computed in
+        float64.
 
         Args:
             space: the search space.
@@ -240,8 +237,7 @@ class Draw(eqx.Module):
     def losses(self, z: Float[Array, "m p"]) -> Float[Array, " m"]:
         """Losses of configurations, given as points of `embed`."""
         at = z * self.scale[None]
-        kernel = _Matern52(self.amplitude**2)
-        return self.warp.losses(self.prior(at) + kernel(at, self.z) @ self.correction)
+        return self.warp.losses(self.prior(at) + _kernel(self.amplitude, at, self.z) @ self.correction)
 
     def prior(self, at: Float[Array, "m p"]) -> Float[Array, " m"]:
         """The draw from the prior at scaled points, without the correction by the rows."""
@@ -263,27 +259,14 @@ def _cosine_of_turns(turns: Float[Array, "..."]) -> Float[Array, "..."]:
     return value
 
 
-class _Matern52(tinygp.kernels.Kernel):
-    """amplitude (1 + r + r^2 / 3) exp(-r) + constant, where r is sqrt(5) times the distance."""
-
-    amplitude: Any
-
-    def evaluate(self, X1: Any, X2: Any) -> Any:
-        """The covariance of one pair."""
-        return self._of(((X1 - X2) ** 2).sum())
-
-    def __call__(self, X1: Any, X2: Any = None) -> Any:
-        """All pairs by one matrix product, whose memory does not grow with the number of parameters."""
-        if X2 is None:
-            return super().__call__(X1)
-        squares = (X1 * X1).sum(axis=1)[:, None] + (X2 * X2).sum(axis=1)[None]
-        return self._of(squares - 2 * X1 @ X2.T)
-
-    def _of(self, squared: Any) -> Any:
-        apart = squared > float(jnp.finfo(squared.dtype).eps)
-        r = jnp.sqrt(5 * jnp.where(apart, squared, 1))
-        decay = jnp.where(apart, (1 + r + r * r / 3) * jnp.exp(-r), 1)
-        return self.amplitude * decay + _CONSTANT
+def _kernel(amplitude: Any, a: Float[Array, "n p"], b: Float[Array, "m p"]) -> Float[Array, "n m"]:
+    """amplitude^2 (1 + r + r^2 / 3) exp(-r) + constant of all pairs; r is sqrt(5) times the distance."""
+    # One matrix product, whose memory does not grow with the number of parameters.
+    squared = (a * a).sum(axis=1)[:, None] + (b * b).sum(axis=1)[None] - 2 * a @ b.T
+    apart = squared > float(jnp.finfo(squared.dtype).eps)
+    r = jnp.sqrt(5 * jnp.where(apart, squared, 1))
+    decay = jnp.where(apart, (1 + r + r * r / 3) * jnp.exp(-r), 1)
+    return amplitude**2 * decay + _CONSTANT
 
 
 def map_draws(
@@ -341,11 +324,12 @@ def _axes(space: Space) -> np.ndarray:
     return np.repeat(np.arange(len(space)), np.maximum(_n_values(space), n_axes))
 
 
-def _process(values: Any, z: Any, used: Any, axes: np.ndarray) -> tuple[Any, Any]:
-    """The process of given logarithms of inverse lengths, amplitude and noise, and the scale of each axis."""
-    scale, kernel = jnp.exp(values[:-3])[axes], _Matern52(jnp.exp(2 * values[-3]))
+def _covariance(values: Any, z: Any, used: Any, axes: np.ndarray) -> tuple[Any, Any, Any]:
+    """For values of the parameters: covariance of the rows, variance of their noise, scale of each axis."""
+    scale = jnp.exp(values[:-3])[axes]
+    at = z * scale[None]
     noise = jnp.where(used, jnp.exp(2 * values[-2]) + _LEAST_NOISE, _NO_INFORMATION)
-    return tinygp.GaussianProcess(kernel, z * scale[None], diag=noise), scale
+    return _kernel(jnp.exp(values[-3]), at, at) + jnp.diag(noise), noise, scale
 
 
 def _prior(settings: GaussianProcess, n_parameters: int, dtype: Any) -> tuple[Any, Any]:
@@ -366,14 +350,6 @@ def _shares_of_space(space: Space, z: Any, used: Any, n: int = 1024) -> Any:
     return jnp.where(used, jnp.zeros(len(z), z.dtype).at[nearest].add(1 / n), 0)
 
 
-def _left_out(process: Any, w: Any) -> tuple[Any, Any]:
-    """Mean error and variance of each row, given the others (Rasmussen and Williams 2006, Eq. 5.12)."""
-    lower = process.solver.scale_tril
-    inverse = solve_triangular(lower, jnp.eye(len(w), dtype=w.dtype), lower=True)
-    variance = 1 / (inverse * inverse).sum(axis=0)
-    return variance * (inverse.T @ (inverse @ w)), variance
-
-
 @partial(compiled, size="middling")
 def _fit(settings: GaussianProcess, space: Space, x: Any, losses: Any) -> Posterior:
     used = losses < jnp.inf
@@ -389,23 +365,24 @@ def _fit(settings: GaussianProcess, space: Space, x: Any, losses: Any) -> Poster
     warp = partial(Warp.of_place, offsets=settings.offsets, losses=losses, share=share)
 
     def negative_log_posterior(values: Any) -> Any:
-        process, _ = _process(values, z, used, axes)
-        warped = warp(values[-1])
+        covariance, warped = _covariance(values, z, used, axes)[0], warp(values[-1])
         w, slopes = jnp.where(used, warped(losses), 0), jnp.where(used, warped.log_slope(losses), 0)
-        return (((values - prior) / prior_spread) ** 2).sum() / 2 - process.log_probability(w) - slopes.sum()
+        return (((values - prior) / prior_spread) ** 2).sum() / 2 + deviance(covariance, w) - slopes.sum()
 
     modes, heights = jax.lax.map(
         partial(_minimise, negative_log_posterior), prior[None] + jnp.array(starts, dtype)
     )
     mode = modes[jnp.nanargmin(heights)]
-    error, _ = _left_out(_process(mode, z, used, axes)[0], jnp.where(used, warp(mode[-1])(losses), 0))
+    # The mean error of each row, given the others (Rasmussen and Williams 2006, Eq. 5.12).
+    white, w = whitening(_covariance(mode, z, used, axes)[0]), jnp.where(used, warp(mode[-1])(losses), 0)
+    error = (white @ w) @ white / (white * white).sum(axis=0)
     quality = 1 - share @ error**2
     slope = jax.grad(negative_log_posterior)
     # Differences of slopes take half the time to compile of second derivatives.
     step = float(jnp.finfo(dtype).eps) ** (1 / 3)
     steps = step * jnp.eye(len(mode), dtype=dtype)
     curvature = jax.lax.map(lambda by: (slope(mode + by) - slope(mode - by)) / (2 * step), steps)
-    of_axis, axis = jnp.linalg.eigh((curvature + curvature.T) / 2)
+    of_axis, axis = eigh((curvature + curvature.T) / 2)
     # No direction is less certain than under a prior that is half as wide again.
     of_axis = jnp.maximum(of_axis, (1.5 * prior_spread.max()) ** -2)
     return Posterior(z, losses, used, share, mode, axis / jnp.sqrt(of_axis)[None], quality, settings, space)
@@ -448,14 +425,15 @@ def _minimise(function: Any, start: Any, n_steps: int = 80) -> tuple[Any, Any]:
 
 @partial(jax.jit, static_argnames="quantiles")
 def _predict(self: Posterior, x: Any, quantiles: tuple[float, ...]) -> Any:
-    process, scale = _process(self.mode, self.z, self.used, _axes(self.space))
-    at = embed(self.space, x.astype(self.z.dtype)) * scale[None]
-    warp = self.warp(self.mode)
+    covariance, _, scale = _covariance(self.mode, self.z, self.used, _axes(self.space))
+    at, amplitude = embed(self.space, x.astype(self.z.dtype)) * scale[None], jnp.exp(self.mode[-3])
+    warp, white = self.warp(self.mode), whitening(covariance)
     w = jnp.where(self.used, warp(self.losses), 0)
-    given = process.condition(w, at, diag=_LEAST_NOISE).gp
-    deviation = jnp.sqrt(jnp.maximum(jnp.diag(given.covariance) - _LEAST_NOISE, 0))
+    shared = white @ _kernel(amplitude, self.z * scale[None], at)
+    mean, variance = (white @ w) @ shared, amplitude**2 + _CONSTANT - (shared * shared).sum(axis=0)
+    deviation = jnp.sqrt(jnp.maximum(variance, 0))
     normal = jax.scipy.stats.norm.ppf(jnp.array(quantiles, deviation.dtype))
-    return warp.losses(given.loc[None] + normal[:, None] * deviation[None])
+    return warp.losses(mean[None] + normal[:, None] * deviation[None])
 
 
 @partial(jax.jit, static_argnames="n")
@@ -479,7 +457,7 @@ def _functions(self: Posterior, key: Any, elsewhere: Any, n: int, n_features: in
         )
         values = jnp.where(prior_length, mean + deviation * from_prior, self.mode + self.spread @ normal)
         tail = jnp.sqrt(_DEVIATIONS / jax.random.chisquare(of_tail, _DEVIATIONS, dtype=dtype))
-        process, scale = _process(values, self.z, self.used, _axes(self.space))
+        covariance, noise, scale = _covariance(values, self.z, self.used, _axes(self.space))
         warp = self.warp(values)
         # The spectral density of the Matern 5/2 kernel is Student's t with 5 degrees of freedom.
         normal = jax.random.normal(of_waves, (n_features, self.z.shape[1]), dtype)
@@ -497,11 +475,8 @@ def _functions(self: Posterior, key: Any, elsewhere: Any, n: int, n_features: in
             worst=self.losses.max(),
             space=self.space,
         )
-        noise = tail * jax.random.normal(of_noise, (n_rows,), dtype) * jnp.sqrt(process.noise.diagonal())
-        gap = jnp.where(self.used, warp(self.losses) - prior.prior(prior.z) - noise, 0)
-        half = process.solver.solve_triangular(gap)
-        return eqx.tree_at(
-            lambda d: d.correction, prior, process.solver.solve_triangular(half, transpose=True)
-        )
+        error = tail * jax.random.normal(of_noise, (n_rows,), dtype) * jnp.sqrt(noise)
+        gap = jnp.where(self.used, warp(self.losses) - prior.prior(prior.z) - error, 0)
+        return eqx.tree_at(lambda d: d.correction, prior, solve(covariance, gap))
 
     return jax.lax.map(draw, jax.random.split(key, n))

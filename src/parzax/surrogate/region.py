@@ -14,7 +14,8 @@ from jaxtyping import Bool, Float, PRNGKeyArray
 
 from parzax import _checks
 from parzax._compile import compiled
-from parzax.space import Between, Categorical, Domain, In, Numeric, Ordinal, Space, Varying
+from parzax.space import Categorical, Domain, Numeric, Ordinal, Recorded, Space, Varying
+from parzax.space.conditions import among
 from parzax.space.valid import Forbidden
 from parzax.surrogate.effects import RandomRows
 from parzax.surrogate.process import Draw, Posterior, evaluate, map_draws
@@ -175,15 +176,8 @@ def _round(x: float, rounding: Callable[[float], int]) -> float:
 
 def _reachable(domain: OwnerT, inside: Mapping[str, list[Domain]]) -> list[OwnerT]:
     """A domain or rule with conditions on values that parents still have; nothing if it never applies."""
-    conditions = []
-    for condition in domain.conditions:
-        if isinstance(condition, In):
-            parents = inside[condition.parent]
-            values = [v for v in condition.values if any(parent.key(v) is not None for parent in parents)]
-            condition = In(condition.parent, values) if values else None
-        elif isinstance(condition, Between):
-            condition = condition if any(map(condition.intervals, inside[condition.parent])) else None
-        if condition is None:
-            return []
-        conditions.append(condition)
-    return [replace(domain, when=tuple(conditions))]
+    conditions = [
+        condition if isinstance(condition, Recorded) else among(condition, inside[condition.parent])
+        for condition in domain.conditions
+    ]
+    return [] if None in conditions else [replace(domain, when=tuple(conditions))]

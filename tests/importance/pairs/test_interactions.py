@@ -47,6 +47,7 @@ def test_jit_from_native_values_is_the_shell(log):
     assert_equal(found, shell.estimates)
 
 
+@pytest.mark.slow
 def test_vmap_over_seeds_is_the_shell_of_seeds():
     logs = [log_of(product, 200, seed) for seed in range(3)]
     values, losses = (np.stack([getattr(own, name) for own in logs]) for name in ("values", "losses"))

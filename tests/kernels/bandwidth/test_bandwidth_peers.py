@@ -1,4 +1,4 @@
-"""The rules against Optuna, Hyperopt and the TPE papers' own package."""
+"""The rules against Optuna and the TPE papers' own package."""
 
 import itertools
 
@@ -7,7 +7,6 @@ import jax.numpy as jnp
 import numpy as np
 import optuna
 import pytest
-from hyperopt import tpe
 from optuna.samplers._tpe.parzen_estimator import _ParzenEstimator, _ParzenEstimatorParameters
 from reference import authors
 
@@ -98,20 +97,6 @@ def test_neighbours_are_optunas(name, double, record_property):
     record_property("tried", f"bandwidth, Optuna, {name}: worst difference {worst:.1e}")
 
 
-def test_hyperopt_is_hyperopts(double):
-    """adaptive_parzen_normal, with rows at the prior's centre: catches it on the wrong side of equals."""
-    rng = np.random.default_rng(1)
-    rule = bandwidth.Hyperopt()
-    for n in SIZES:
-        for decimals in (1, 16):
-            rows = rng.uniform(size=n).round(decimals)
-            _, position, scale = tpe.adaptive_parzen_normal(rows, 1.0, 0.5, 1.0)
-            found = np.append(_scales(rule, rows), PRIOR_SCALE)
-            np.testing.assert_allclose(
-                _pairs(np.append(rows, 0.5), found), _pairs(position, scale), rtol=0, atol=TOLERANCE
-            )
-
-
 CASES = [
     # (low, high, step, minimum factor): continuous, integers, steps; a domain of two values, whose lower
     # clip is the upper one.
@@ -146,33 +131,13 @@ def test_scott_is_the_authors(low, high, step, factor, double, record_property):
     """Units of the clips, discrete minimum, ddof, the prior's centre, quartiles; IQR 0 at many ties."""
     rng = np.random.default_rng(2)
     n_values = None if step is None else round((high - low) / step) + 1
-    rules = {
-        None: bandwidth.Scott(minimum=factor if step is None else 0.01),
-        0.5: bandwidth.Scott(minimum=factor if step is None else 0.01, magic_exponent=0.5),
-    }
+    rule = bandwidth.Scott(minimum=factor if step is None else 0.01)
     worst = 0.0
     for n in SIZES:
-        for exponent, rule in rules.items():
-            options = {} if exponent is None else {"magic_clip": True, "magic_clip_exponent": exponent}
-            rows = _rows(rng, low, high, step, n)
-            position, expected = _authors(rows, low, high, step, min_bandwidth_factor=factor, **options)
-            found = rule(position, jnp.ones(n), n_values=n_values)
-            worst = max(worst, np.abs(np.asarray(found) - expected).max(initial=0))
+        position, expected = _authors(
+            _rows(rng, low, high, step, n), low, high, step, min_bandwidth_factor=factor
+        )
+        found = rule(position, jnp.ones(n), n_values=n_values)
+        worst = max(worst, np.abs(np.asarray(found) - expected).max(initial=0))
     assert worst < TOLERANCE
     record_property("tried", f"bandwidth, parzen-estimator: worst difference {worst:.1e}")
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("n", SIZES)
-def test_the_authors_heuristics(n, double):
-    """Their "hyperopt" and "optuna" heuristics are settings of the rules here."""
-    rows = np.random.default_rng(3).uniform(size=n)
-    expected = _authors(rows, 0.0, 1.0, None, heuristic="hyperopt")[1]
-    rule = bandwidth.Neighbours(
-        0.01, 0.5, consider_endpoints=True, consider_magic_clip=False, consider_prior=True
-    )
-    np.testing.assert_allclose(rule(jnp.asarray(rows), jnp.ones(n)), expected, rtol=0, atol=TOLERANCE)
-    expected = _authors(rows, 0.0, 1.0, None, heuristic="optuna", space_dim=3)[1]
-    rule = bandwidth.Dimension(minimum=0.01, maximum=0.5, consider_magic_clip=False, count_prior=True)
-    found = rule(jnp.asarray(rows), jnp.ones(n), n_parameters=3)
-    np.testing.assert_allclose(found, expected, rtol=0, atol=TOLERANCE)

@@ -8,10 +8,11 @@ from reference import bandwidth as loops
 from scipy import stats
 
 from parzax.kernels import bandwidth
+from parzax.kernels.bandwidth.leave_one_out import leave_one_out_log_likelihood
 
 _rule = jax.jit(lambda rule, x, w, prior, n_values: rule(x, w, prior_position=prior, n_values=n_values)[0])
 _likelihood = jax.jit(
-    lambda h, x, w, prior, n_values, prior_weight: bandwidth.leave_one_out_log_likelihood(
+    lambda h, x, w, prior, n_values, prior_weight: leave_one_out_log_likelihood(
         h, x, w, prior_position=prior, n_values=n_values, prior_weight=prior_weight
     )
 )

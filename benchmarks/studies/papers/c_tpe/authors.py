@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-import parzax as px
+from benchmarks.load_table import load_table
 from benchmarks.studies.papers.c_tpe import settings
 from benchmarks.studies.papers.c_tpe.peers import Lookup
 from benchmarks.studies.papers.c_tpe.results import Results
@@ -30,7 +30,7 @@ def seconds(tables: Sequence[Table]) -> Arrays:
         package = importlib.import_module("parzen_estimator")
     found = {}
     for table in tables:
-        lookup = Lookup(px.problems.load_table(table.path, [table.objectives[0]]))
+        lookup = Lookup(load_table(table.path, [table.objectives[0]]))
         for n_constraints in (1, 2):
             found[f"{table.name}/{n_constraints}"] = np.array(_run(package, lookup, n_constraints))
     return found

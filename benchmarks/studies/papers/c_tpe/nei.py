@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-import parzax as px
+from benchmarks.load_table import load_table
 from benchmarks.studies.papers.c_tpe import settings
 from benchmarks.studies.papers.c_tpe.peers import Lookup
 from benchmarks.studies.papers.c_tpe.printed import table_1
@@ -64,7 +64,7 @@ def search(table: Table, kind: str, quantiles: Sequence[float], n_seeds: int) ->
     losses, feasible = [], []
     for quantile in quantiles:
         thresholds = dict.fromkeys(settings.CONSTRAINTS[kind], quantile)
-        problem = px.problems.load_table(table.path, [table.objectives[0]], constraint_quantiles=thresholds)
+        problem = load_table(table.path, [table.objectives[0]], constraint_quantiles=thresholds)
         lookup = Lookup(problem)
         runs = [run(lookup, seed) for seed in range(n_seeds)]
         losses.append([own[0] for own in runs])

@@ -8,6 +8,7 @@ from functools import partial
 import numpy as np
 
 import parzax as px
+from benchmarks.load_table import load_table
 from benchmarks.studies.papers.c_tpe import settings
 from benchmarks.studies.papers.runs import Arrays
 from benchmarks.studies.papers.tables import Table
@@ -29,7 +30,7 @@ def cnsga(
             losses, feasible = [], []
             for quantile in quantiles:
                 names = settings.CONSTRAINTS[kind]
-                problem = px.problems.load_table(
+                problem = load_table(
                     table.path, [table.objectives[0]], constraint_quantiles=dict.fromkeys(names, quantile)
                 )
                 lookup = Lookup(problem)
@@ -49,7 +50,7 @@ def hyperopt(tables: Sequence[Table], n_seeds: int) -> Arrays:
     for table in tables:
         if time.perf_counter() - start > LIMIT:
             break
-        lookup = Lookup(px.problems.load_table(table.path, [table.objectives[0]]))
+        lookup = Lookup(load_table(table.path, [table.objectives[0]]))
         space = {
             name: hp.choice(name, range(size)) if category else hp.quniform(name, 0, size - 1, 1)
             for name, size, category in zip(lookup.names, lookup.sizes, lookup.categories, strict=True)

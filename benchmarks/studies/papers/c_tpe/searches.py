@@ -12,6 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 
 import parzax as px
+from benchmarks.load_table import load_table
 from benchmarks.settings import adjusted
 from benchmarks.studies.papers.c_tpe import settings
 from benchmarks.studies.papers.runs import Arrays
@@ -25,7 +26,7 @@ Runs = tuple[jax.Array, jax.Array]
 def problems(path: str, objective: str, constraints: Sequence[str], quantiles: Sequence[float]) -> Any:
     """A table at all quantiles, stacked; without its names, so that like tables share their programs."""
     each = [
-        px.problems.load_table(path, [objective], constraint_quantiles=dict.fromkeys(constraints, quantile))
+        load_table(path, [objective], constraint_quantiles=dict.fromkeys(constraints, quantile))
         for quantile in quantiles
     ]
     unnamed = ("",) * len(constraints)

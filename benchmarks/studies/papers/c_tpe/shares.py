@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
-import parzax as px
+from benchmarks.load_table import load_table
 from benchmarks.studies.papers.c_tpe import settings
 from benchmarks.studies.papers.rows import Range, Row, Verdict, judged, missing
 from benchmarks.studies.papers.runs import Arrays
@@ -69,7 +69,7 @@ def infeasible(tables: Sequence[Table]) -> Arrays:
 
 def trainings(table: Table, quantiles: Mapping[str, float]) -> tuple[np.ndarray, np.ndarray]:
     """Losses (n,) and what exceeds the thresholds (n, constraints) of every training."""
-    own = px.problems.load_table(table.path, [table.objectives[0]], constraint_quantiles=quantiles)
+    own = load_table(table.path, [table.objectives[0]], constraint_quantiles=quantiles)
     exists = np.arange(own.losses.shape[1]) < np.asarray(own.n_seeds)[:, None]
     excess = np.asarray(own.excess, np.float64)
     excess = np.broadcast_to(excess, (*own.losses.shape[:2], excess.shape[-1]))

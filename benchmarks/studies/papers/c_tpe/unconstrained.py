@@ -9,6 +9,7 @@ import numpy as np
 import scipy.stats
 
 import parzax as px
+from benchmarks.load_table import load_table
 from benchmarks.settings import adjusted
 from benchmarks.studies.papers import data, power
 from benchmarks.studies.papers.c_tpe import settings
@@ -40,7 +41,7 @@ def search(tables: Sequence[Table], n_seeds: int) -> Arrays:
     """A unit: "METHOD/TABLE" -> losses (s, n) of `px.papers.tpe` and random search; ordinals by index."""
     found = {}
     for table in tables:
-        problem = by_index(px.problems.load_table(table.path, [table.objectives[0]]))
+        problem = by_index(load_table(table.path, [table.objectives[0]]))
         stacked = jax.tree.map(lambda leaf: leaf[None], problem)
         for name, top in ((PRESET, 0.8), (BY_N, px.bandwidth.OptunaTop())):
             root = jax.random.key(zlib.crc32(f"{SEEDS[name]}/{table.path}".encode()))

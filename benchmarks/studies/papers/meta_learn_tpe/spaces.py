@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 import parzax as px
+from benchmarks.load_table import load_table
 from benchmarks.studies.papers import data
 from benchmarks.studies.papers.rows import Row, Verdict, missing
 from benchmarks.studies.papers.tables import Table
@@ -36,7 +37,7 @@ def _space(where: str, file: str, tables: Sequence[Table]) -> Row:
         printed = {line["table_name"]: line["choices"].split("|") for line in csv.DictReader(lines)}
     wrong = []
     for table in tables:
-        space = px.problems.load_table(table.path, [table.objectives[0]]).space
+        space = load_table(table.path, [table.objectives[0]]).space
         if set(space.names) != set(printed):
             wrong.append(f"{table.name}: other names")
             continue
@@ -54,7 +55,7 @@ def _size(where: str, tables: Sequence[Table]) -> Row:
     key, printed = f"size-{where}", f"configurations and training seeds: {n}, {n_seeds}"
     if not tables:
         return missing(key, where, printed, "tables in PARZAX_DATA")
-    sizes = {t.name: np.shape(px.problems.load_table(t.path, [t.objectives[0]]).losses) for t in tables}
+    sizes = {t.name: np.shape(load_table(t.path, [t.objectives[0]]).losses) for t in tables}
     text = "; ".join(f"{name} {own[0]}, {own[1]}" for name, own in sizes.items())
     same = all(own[:2] == (n, n_seeds) for own in sizes.values())
     note = f"{len(tables)} of the paper's {N_PRINTED[where]} tables"

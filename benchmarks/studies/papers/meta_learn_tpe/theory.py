@@ -11,6 +11,7 @@ from scipy.special import ndtr
 
 import parzax as px
 from benchmarks import toys
+from benchmarks.load_table import load_table
 from benchmarks.settings import adjusted
 from benchmarks.studies.papers.meta_learn_tpe.searches import COUNTS, EPSILON, with_count
 from benchmarks.studies.papers.rows import (
@@ -122,7 +123,7 @@ def equations() -> Arrays:
 
 def convergence(target: Table, n_seeds: int, n_evaluations: int) -> Arrays:
     """A unit: "share" (s, b), of the rows below in the table's best tenth after so many evaluations."""
-    problem = px.problems.load_table(target.path, [target.objectives[0]])
+    problem = load_table(target.path, [target.objectives[0]])
     losses = np.asarray(problem.losses)[:, 0, 0]
     bar = np.sort(losses[np.isfinite(losses)])[int(np.ceil(GAMMA * len(losses))) - 1]
     sampler = adjusted(px.mo_tpe, epsilon=EPSILON)(problem.space, 1)

@@ -11,6 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 
 import parzax as px
+from benchmarks.load_table import load_table
 from benchmarks.settings import adjusted
 from benchmarks.studies.papers import tables as tables_module
 from benchmarks.studies.papers.meta_learn_tpe.searches import EPSILON, N_ROWS, runs, with_count, with_eta
@@ -58,7 +59,7 @@ def problem(table: Table) -> px.samplers.Tabular:
     """Without its name, so that tables of a benchmark share their programs."""
     own = metrics(table)
     assert own is not None, "only tables with two metrics are asked for"
-    loaded = px.problems.load_table(table.path, own)
+    loaded = load_table(table.path, own)
     return dataclasses.replace(loaded, name="", objective_names=("", ""))
 
 

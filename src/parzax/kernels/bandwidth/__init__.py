@@ -1,7 +1,7 @@
 """Bandwidth rules for `parzax.ParzenEstimator`, and Scott's rule on a grid for importance.
 
-Rules for numbers: `Scott` (the papers' TPE), `Neighbours` (Optuna 5), `Dimension` (Optuna 2 to 4),
-`NormalReference` (statsmodels), `Hyperopt`, `Constant` and `LeaveOneOut` (maximum leave-one-out likelihood).
+Rules for numbers: `Scott` (the papers' TPE), `Neighbours` (Optuna 5), `NormalReference` (statsmodels),
+`Constant` and `LeaveOneOut` (maximum leave-one-out likelihood).
 Rules for categories: `FixedTop` and `OptunaTop`. The importance densities use `scott_on_grid`.
 A setting that is not positive, or a minimum above the maximum, raises ValueError.
 """
@@ -9,13 +9,8 @@ A setting that is not positive, or a minimum above the maximum, raises ValueErro
 from parzax.kernels.bandwidth.categorical import CategoricalBandwidth as CategoricalBandwidth
 from parzax.kernels.bandwidth.categorical import FixedTop as FixedTop
 from parzax.kernels.bandwidth.categorical import OptunaTop as OptunaTop
-from parzax.kernels.bandwidth.dimension import Constant as Constant
-from parzax.kernels.bandwidth.dimension import Dimension as Dimension
+from parzax.kernels.bandwidth.constant import Constant as Constant
 from parzax.kernels.bandwidth.leave_one_out import LeaveOneOut as LeaveOneOut
-from parzax.kernels.bandwidth.leave_one_out import (
-    leave_one_out_log_likelihood as leave_one_out_log_likelihood,
-)
-from parzax.kernels.bandwidth.neighbours import Hyperopt as Hyperopt
 from parzax.kernels.bandwidth.neighbours import Neighbours as Neighbours
 from parzax.kernels.bandwidth.normal_reference import NormalReference as NormalReference
 from parzax.kernels.bandwidth.rule import AbstractBandwidth as AbstractBandwidth

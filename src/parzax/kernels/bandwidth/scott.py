@@ -1,13 +1,12 @@
 """Scott's rule: one scale per parameter, from rows or from counts on a grid."""
 
-from dataclasses import KW_ONLY
 from typing import final
 
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int, Shaped
 
 from parzax._numerics import divisor, total
-from parzax.kernels.bandwidth.rule import AbstractOneScale, Setting
+from parzax.kernels.bandwidth.rule import AbstractOneScale
 from parzax.kernels.shapes import Scalar
 
 # Scott's constant (4/3)^(1/5), as the papers round it.
@@ -39,8 +38,6 @@ class Scott(AbstractOneScale):
     Attributes:
         minimum, maximum, discrete_minimum, consider_magic_clip: see `AbstractClipped`; the minimum is 0.1 in
             meta-learning TPE (arXiv 2212.06751).
-        magic_exponent: if given, the minimum is raised to at least n^(-magic_exponent), the magic clip of
-            arXiv 2304.11127.
 
     >>> import jax.numpy as jnp, parzax as px
     >>> x = jnp.array([0.1, 0.4, 0.6, 0.7])
@@ -48,18 +45,14 @@ class Scott(AbstractOneScale):
     [0.115 0.115 0.115 0.115]
     """
 
-    _: KW_ONLY
-    magic_exponent: Setting | None = None
-
     def scales(self, position, frequency, prior_position, n_parameters, n_values, order):
-        size = divisor(frequency.sum() + int(prior_position is not None))
-        lower = self.lower(size, prior_position, n_values)
-        if self.magic_exponent is not None:
-            lower = jnp.maximum(lower, size ** -jnp.asarray(self.magic_exponent, position.dtype))
-        interquartile = interquartile_range(position, frequency, prior_position, order)
+        observed = frequency.sum()
+        size = divisor(observed + int(prior_position is not None))
+        lower = self.lower(observed, prior_position, n_values)
+        first, third = quartiles(position, frequency, prior_position, order)
         if prior_position is not None:
             position, frequency = jnp.append(position, prior_position), jnp.append(frequency, 1)
-        width = scott_scale(interquartile, deviation(position, frequency), size)
+        width = scott_scale(third - first, deviation(position, frequency), size)
         return self.clipped(width, lower)
 
 
@@ -72,17 +65,6 @@ def deviation(position: Float[Array, " n"], frequency: Float[Array, " n"]) -> Sc
     variance = squares / jnp.where(size > 1, size - 1, 1)
     # sqrt has an infinite gradient at 0.
     return jnp.where(variance > 0, jnp.sqrt(jnp.where(variance > 0, variance, 1)), 0)
-
-
-def interquartile_range(
-    position: Float[Array, " n"],
-    frequency: Float[Array, " n"],
-    also: Scalar | None = None,
-    order: Int[Array, " n"] | None = None,
-) -> Scalar:
-    """Q(3/4) - Q(1/4), see `quartiles`."""
-    low, high = quartiles(position, frequency, also, order)
-    return high - low
 
 
 def quartiles(

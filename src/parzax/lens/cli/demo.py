@@ -24,7 +24,7 @@ def run(args: Namespace) -> None:
 
     figure, log = args.out, args.out.with_suffix(".csv")
     check_outputs({"--out": figure, "the log of the demo": log}, {})
-    table = (files("parzax.lens.problems") / "network.csv").read_text(encoding="utf-8")
+    table = (files("parzax.lens.cli") / "network.csv").read_text(encoding="utf-8")
     write_all([(log, text_writer(table.rstrip("\n")))])
     words = ["importance", str(log), "--target", "val_loss"]
     if find_spec("matplotlib"):

@@ -14,11 +14,11 @@ from jaxtyping import Float, Int
 
 from parzax import _checks
 from parzax._checks import Direction, axis_label, check_groups, check_weight, find_first, warn_of_normalised
-from parzax._html import table
 from parzax._numerics import capacity
 from parzax._words import plural
 from parzax.importance import Encoded, Grid
 from parzax.importance.levels import checked_levels
+from parzax.lens._html import table
 from parzax.lens._rows import row_mask
 from parzax.lens.logs.bounds import check_bounds, read_bounds
 from parzax.lens.logs.encoding import encode_log

@@ -131,8 +131,7 @@ def cond_ped_anova(
         ValueError: levels outside (0, 1], repeated, or not below the region's; an unknown objective; weights
             of another shape, below 0 or all 0; ``rows="feasible"`` for a log without constraints. A log with
             constraints but without a feasible row raises no error; its status is NONE_FEASIBLE.
-        ImportError: for a front of four objectives or more without moocore (``parzax[pareto]``); for a
-            surrogate without tinygp (``parzax[surrogate]``).
+        ImportError: for a front of four objectives or more without moocore (``parzax[pareto]``).
 
     -inf is a legal best loss, and ties, few rows and constant parameters set a status.
 

@@ -22,7 +22,7 @@ from parzax.importance.counts import count_configurations
 from parzax.importance.encode import without_values
 from parzax.importance.estimate import How, from_counts
 from parzax.importance.levels import level_sets, level_weights
-from parzax.importance.resample import sample_counter, sample_size
+from parzax.importance.resample import sample_counter
 from parzax.lens.logs import Observations
 from parzax.lens.logs.groups import find_groups
 
@@ -47,8 +47,6 @@ _ROWS, _COUNTS, _CALL = 1 << 18, 1 << 16, 1 << 22
 # Replicates are drawn in units of so many; one unit of shuffles has one seed. The number is fixed, so that
 # the shuffles do not depend on the size of a batch or call.
 UNIT = 16
-# How samples of the rows are drawn.
-_METHOD = "half-sampling"
 # The rows of a regime are shuffled if there are at most this many.
 _MOST_ROWS = 3000
 
@@ -182,7 +180,7 @@ def draw_replicates(
     levels, size_rule = (*sorted(encoded.levels), encoded.region), encoded.grid.level_size
     logs, needed = replace(encoded, levels=levels[:-1]), [None] * s
     if encoded.groups is None:  # one program for all values of the levels
-        sizes = sample_size((np.asarray(encoded.rank) < m).sum(axis=1), _METHOD).tolist()
+        sizes = ((np.asarray(encoded.rank) < m).sum(axis=1) // 2).tolist()
         needed = [level_weights(levels, np.float64(n), True, size_rule).astype(np.int32) for n in sizes]
         logs = without_values(logs)
     place = encoded.place
@@ -244,7 +242,7 @@ def compiled_replicates(
 
     if n_sampled:
         keys = jax.vmap(lambda i: jax.random.fold_in(key, i))(first + jnp.arange(n_sampled, dtype=jnp.int32))
-        counts = jnp.concatenate([in_batches(sample_counter(log, _METHOD, needed), keys), counts])
+        counts = jnp.concatenate([in_batches(sample_counter(log, needed), keys), counts])
     return in_batches(estimate, counts)  # of both, so that the divergence is compiled once
 
 

@@ -19,7 +19,6 @@ from jaxtyping import Array, Float, Shaped
 
 from parzax import _checks
 from parzax._compile import compiled
-from parzax._html import table as html_table
 from parzax._words import plural, visible
 from parzax.divergence import AbstractDivergence, Explained, RegimeCounts
 from parzax.importance import Grid, Importance, Interactions
@@ -28,6 +27,7 @@ from parzax.importance.flags import LOW_DATA_ROWS
 from parzax.importance.layout import Block, cell_values, layout
 from parzax.importance.variance import compute_shares
 from parzax.kernels import AbstractKernel
+from parzax.lens._html import table as html_table
 from parzax.lens._words import join_names
 from parzax.lens.logs import ImportReport
 from parzax.lens.results.replicates import SIGNIFICANCE, Replicates

@@ -3,7 +3,6 @@
 import math
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from importlib.util import find_spec
 from typing import Any, ClassVar, NamedTuple
 
 import jax
@@ -21,6 +20,8 @@ from parzax.lens.results.targets import Ranking, usable_rows
 from parzax.lens.results.texts import NAME, label_text, number, percent, regime_text, shorten
 from parzax.space import Categorical, Float, In, Int, Recorded, Space, Varying
 from parzax.status import Status
+from parzax.surrogate import GaussianProcess, effects, region
+from parzax.surrogate.process import map_draws
 
 # Rows that a surrogate has by default: the time to fit it grows with their cube.
 MOST_ROWS = 500
@@ -34,7 +35,6 @@ _NEGLIGIBLE = 0.01
 # draws whose best value is at a bound, from which on the search should go beyond it.
 _BEST, N_VALUES, _AT_BOUND = 0.002, 16, 0.8
 _ANSWERED = ", by a surrogate of the rows (surrogate=None, or --surrogate no, reads the rows alone)"
-_INSTALL = "; rows of a search that learns need a surrogate: pip install 'parzax[surrogate]'"
 
 
 class Effect(NamedTuple):
@@ -101,8 +101,6 @@ class SurrogateResult(ImportanceResult):
     @cached_property
     def _curves(self) -> Any:
         """`parzax.surrogate.Effects`; the target set is that of the level shown."""
-        from parzax.surrogate import effects
-
         level = float(self.levels[self.usual_level])
         return effects(self.key, self.posterior, level=level, n_values=N_VALUES)
 
@@ -145,8 +143,6 @@ class SurrogateResult(ImportanceResult):
                 parameter whose part of what choosing all parameters is worth, with the others as in the
                 target set, is below 5 % in 95 % of the draws.
         """
-        from parzax.surrogate import region
-
         box = region(self.key, self.posterior, probability, level=_BEST)
         if fix:
             idle, slots = self._curves.negligible(), np.arange(len(self._best))
@@ -261,10 +257,6 @@ def fit_surrogate(
         if automatic:
             return None, ""
         raise ValueError(f"surrogate: {problem}; or read the rows alone, surrogate=None.")
-    if automatic and find_spec("tinygp") is None:
-        return None, _INSTALL
-    from parzax.surrogate import GaussianProcess  # imported on use: it needs an extra
-
     wanted = '"auto", None or a parzax.surrogate.GaussianProcess'
     process: Any = GaussianProcess(max_rows=MOST_ROWS) if automatic else surrogate
     _checks.instance("surrogate", process, GaussianProcess, wanted)
@@ -345,8 +337,6 @@ def draw_logs(key: Any, posterior: Any) -> Observations:
 
 @partial(compiled, size="middling")
 def _draw_logs(key: PRNGKeyArray, posterior: Any, n_draws: int, n_points: int) -> tuple[Array, Array]:
-    from parzax.surrogate.process import map_draws
-
     def draw_log(key: PRNGKeyArray, draw: Any) -> tuple[Array, Array]:
         x = posterior.space.sample(key, n_points)
         return x, jax.vmap(draw)(x)
