@@ -26,7 +26,6 @@ import numpy as np
 
 import parzax as px
 from benchmarks import command
-from benchmarks.load_table import Tabular
 from benchmarks.studies.papers.c_tpe import searches, settings
 from benchmarks.studies.papers.tables import tables
 
@@ -154,8 +153,8 @@ def _constrained_runs(n_seeds: int, bound: float) -> Job:
     keys = jax.random.split(jax.random.key(0), (len(settings.QUANTILES), n_seeds))
 
     @eqx.filter_jit
-    def losses(sampler: px.samplers.Sampler, batch: Tabular) -> jax.Array:
-        def run(problem: Tabular, key: jax.Array) -> jax.Array:
+    def losses(sampler: px.samplers.Sampler, batch: px.samplers.Tabular) -> jax.Array:
+        def run(problem: px.samplers.Tabular, key: jax.Array) -> jax.Array:
             return px.optimize(key, sampler, problem, settings.N_EVALUATIONS).best_losses()[-1]
 
         return jax.vmap(jax.vmap(run, in_axes=(None, 0)))(batch, keys)

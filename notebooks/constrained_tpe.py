@@ -260,8 +260,8 @@ print("best feasible row:", x, "loss", loss, "constraint", constraint)
 # %% [markdown]
 # ## A real table
 #
-# In a table of `benchmarks/load_table.py` an evaluation is a look-up, so hundreds of runs of 100 evaluations
-# take seconds. To run this cell, set PARZAX_DATA to the folder of tables, and PYTHONPATH to the repository.
+# In `px.samplers.Tabular` an evaluation is a look-up, so hundreds of runs of 100 evaluations take seconds. To
+# run this cell, set PARZAX_DATA to the folder of the tables, and PYTHONPATH to the repository.
 
 # %% tags=["runs"]
 data = os.environ.get("PARZAX_DATA")

@@ -16,7 +16,7 @@ import numpy as np
 import scipy.stats
 
 import parzax as px
-from benchmarks.load_table import Tabular, load_table
+from benchmarks.load_table import load_table
 from benchmarks.settings import adjusted
 from benchmarks.studies import pages
 from benchmarks.studies.pages import Page
@@ -91,7 +91,7 @@ def constrained(problem: tuple[str, Any], first: int, n_runs: int, options: Sequ
     return {BASE: gaps({})} | {name: gaps(OPTIONS["c_tpe"][name]) for name in options}
 
 
-def _limited(table: Table, names: Sequence[str], quantile: float) -> tuple[Tabular, float]:
+def _limited(table: Table, names: Sequence[str], quantile: float) -> tuple[px.samplers.Tabular, float]:
     limits = dict.fromkeys(names, quantile)
     loaded = load_table(table.path, [table.objectives[0]], constraint_quantiles=limits)
     unnamed = {"name": "", "objective_names": ("",), "constraint_names": ("",) * len(names)}

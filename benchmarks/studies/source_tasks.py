@@ -23,7 +23,7 @@ import scipy.stats
 
 import parzax as px
 from benchmarks import toys
-from benchmarks.load_table import Tabular, load_table
+from benchmarks.load_table import load_table
 from benchmarks.studies import pages
 from benchmarks.studies.optimisers.mixed import units_of
 from benchmarks.studies.pages import Page
@@ -237,7 +237,7 @@ def _runs(samplers: px.samplers.Sampler, problem: px.Problem, keys: jax.Array) -
     return eqx.filter_vmap(run, in_axes=(eqx.if_array(0), 0))(samplers, keys)
 
 
-def problem_of(table: Table, limited: bool = False) -> Tabular:
+def problem_of(table: Table, limited: bool = False) -> px.samplers.Tabular:
     limits = {"size": WITHIN} if limited else None
     loaded = load_table(table.path, [table.objectives[0]], constraint_quantiles=limits)
     # Without its names, tables of a benchmark share their programs.

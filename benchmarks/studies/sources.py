@@ -15,7 +15,7 @@ import numpy as np
 
 import parzax as px
 from benchmarks import toys
-from benchmarks.load_table import Tabular, load_table
+from benchmarks.load_table import load_table
 from benchmarks.studies import pages
 from benchmarks.studies.pages import Page
 from benchmarks.studies.papers.meta_learn_tpe import ellipsoids, searches
@@ -80,12 +80,12 @@ def _best(samplers: Sequence[px.samplers.Sampler], problem: px.Problem, n_evalua
     return searches.best(searches.runs(samplers, problem, n_evaluations)[0])
 
 
-def _problem(table: Table) -> Tabular:
+def _problem(table: Table) -> px.samplers.Tabular:
     loaded = load_table(table.path, [table.objectives[0]])
     return dataclasses.replace(loaded, name="", objective_names=("",))
 
 
-def _log(own: Tabular, seed: int) -> px.Observations:
+def _log(own: px.samplers.Tabular, seed: int) -> px.Observations:
     """Random entries of a table."""
     choose, evaluate = jax.random.split(jax.random.key(seed))
     x = jax.vmap(own.decode)(jax.random.randint(choose, (N_ROWS,), 0, own.n_seeds.shape[0]))

@@ -8,7 +8,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from benchmarks.load_table import Tabular, load_table
+import parzax as px
+from benchmarks.load_table import load_table
 from benchmarks.studies.optimisers.problems import Case, Group, alternately, of_one_loss
 from benchmarks.studies.papers.tables import Table, families, tables
 
@@ -37,14 +38,14 @@ def _group(family: str, own: Sequence[Table]) -> Group:
     return of_one_loss(family, space, tuple(cases), _loss, _regret)
 
 
-def means(problem: Tabular) -> np.ndarray:
+def means(problem: px.samplers.Tabular) -> np.ndarray:
     """(n, m) mean losses of the configurations, over their trainings; NaN where each of them failed."""
     losses, n_seeds = np.asarray(problem.losses, np.float64), np.asarray(problem.n_seeds)[:, None]
     total = np.where(_exists(problem)[..., None], losses, 0).sum(axis=1)
     return np.where(n_seeds > 0, total / np.maximum(n_seeds, 1), np.nan)
 
 
-def regrets(problem: Tabular) -> jax.Array:
+def regrets(problem: px.samplers.Tabular) -> jax.Array:
     """(n,) mean losses above the smallest of a configuration that some training found feasible."""
     mean, feasible = means(problem)[:, 0], (np.asarray(problem.excess) <= 0).all(axis=-1)
     possible = (_exists(problem) & feasible).any(axis=1)
@@ -55,7 +56,7 @@ def regrets(problem: Tabular) -> jax.Array:
     return jnp.asarray(mean - mean.min(), float)
 
 
-def _exists(problem: Tabular) -> np.ndarray:
+def _exists(problem: px.samplers.Tabular) -> np.ndarray:
     """(n, s) which trainings there are."""
     return np.arange(problem.losses.shape[1]) < np.asarray(problem.n_seeds)[:, None]
 

@@ -20,5 +20,6 @@ from parzax.samplers.presets import tpe as tpe
 from parzax.samplers.problem import Problem as Problem
 from parzax.samplers.repeats import Best as Best
 from parzax.samplers.sampler import Sampler as Sampler
+from parzax.samplers.tabular import Tabular as Tabular
 from parzax.samplers.trace import Trace as Trace
 from parzax.split import State as State

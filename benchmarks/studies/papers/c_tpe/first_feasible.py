@@ -11,7 +11,6 @@ import numpy as np
 from jaxtyping import Array
 
 import parzax as px
-from benchmarks.load_table import Tabular
 from benchmarks.studies.papers.c_tpe import searches, settings
 from benchmarks.studies.papers.c_tpe.results import Results
 from benchmarks.studies.papers.rows import OURS_ALONE, Row, judged_ratio, missing, ratio_in_words, together
@@ -59,7 +58,7 @@ def ablation(tables: Sequence[Table], n_seeds: int) -> Arrays:
 
 
 @eqx.filter_jit
-def _feasible(sampler: Sampler, problem: Tabular, keys: jax.Array) -> Array:
+def _feasible(sampler: Sampler, problem: px.samplers.Tabular, keys: jax.Array) -> Array:
     trace = jax.vmap(lambda key: px.optimize(key, sampler, problem, N_FIRST))(keys)
     return (trace.constraints <= 0).all(axis=-1)
 

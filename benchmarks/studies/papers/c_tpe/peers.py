@@ -8,7 +8,7 @@ from functools import partial
 import numpy as np
 
 import parzax as px
-from benchmarks.load_table import Tabular, load_table
+from benchmarks.load_table import load_table
 from benchmarks.studies.papers.c_tpe import settings
 from benchmarks.studies.papers.runs import Arrays
 from benchmarks.studies.papers.tables import Table
@@ -80,7 +80,7 @@ def hyperopt(tables: Sequence[Table], n_seeds: int) -> Arrays:
 class Lookup:
     """A table on the host, by indices of the choices."""
 
-    def __init__(self, problem: Tabular) -> None:
+    def __init__(self, problem: px.samplers.Tabular) -> None:
         self.names = problem.space.names
         self.sizes = [int(domain.n_values or 0) for (domain,) in problem.space.domains]
         self.categories = [isinstance(domain, px.Categorical) for (domain,) in problem.space.domains]

@@ -9,7 +9,7 @@ import numpy as np
 import scipy.stats
 
 import parzax as px
-from benchmarks.load_table import Tabular, load_table
+from benchmarks.load_table import load_table
 from benchmarks.settings import adjusted
 from benchmarks.studies.papers import data, power
 from benchmarks.studies.papers.c_tpe import settings
@@ -54,7 +54,7 @@ def search(tables: Sequence[Table], n_seeds: int) -> Arrays:
     return found
 
 
-def by_index(problem: Tabular) -> Tabular:
+def by_index(problem: px.samplers.Tabular) -> px.samplers.Tabular:
     """The same table, whose ordinal parameters are 0, 1, ..., without names."""
     domains = {
         name: domain if isinstance(domain, px.Categorical) else px.Ordinal(tuple(range(domain.n_values or 0)))

@@ -11,7 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 
 import parzax as px
-from benchmarks.load_table import Tabular, load_table
+from benchmarks.load_table import load_table
 from benchmarks.settings import adjusted
 from benchmarks.studies.papers import tables as tables_module
 from benchmarks.studies.papers.meta_learn_tpe.searches import EPSILON, N_ROWS, runs, with_count, with_eta
@@ -55,7 +55,7 @@ def metrics(table: Table) -> tuple[str, ...] | None:
 
 
 @cache
-def problem(table: Table) -> Tabular:
+def problem(table: Table) -> px.samplers.Tabular:
     """Without its name, so that tables of a benchmark share their programs."""
     own = metrics(table)
     assert own is not None, "only tables with two metrics are asked for"
