@@ -27,9 +27,12 @@ def importance_of(estimator, x, below, counted):
     return estimator.compared_rows(at, below, counted, jax.random.key(0), len(x)).importance
 
 
-def estimator_of(space: px.Space, bandwidth=None, top=1.0) -> SimilarityEstimator:
-    settings = Comparison(n_samples=8, bandwidth=bandwidth, top=top)
-    return SimilarityEstimator.of(space, Smoothing(px.bandwidth.Scott(0.1), 0.9), settings)
+SCOTT = px.bandwidth.Scott(0.1)
+
+
+def estimator_of(space: px.Space, bandwidth=SCOTT, top=1.0) -> SimilarityEstimator:
+    settings = Comparison(n_samples=8, top=top)
+    return SimilarityEstimator.of(space, Smoothing(bandwidth, 0.9), settings)
 
 
 _kept, _overall = jax.jit(kept_parameters), jax.jit(overall_importance)

@@ -18,7 +18,7 @@ from parzax.density.basis import Basis, basis_of, families_of
 from parzax.density.mixture import Mixture
 from parzax.density.restriction import with_ancestors
 from parzax.density.smoothing import Smoothing
-from parzax.kernels.bandwidth import AbstractBandwidth, CategoricalBandwidth
+from parzax.kernels.bandwidth import CategoricalBandwidth
 from parzax.meta import variation
 from parzax.meta.variation import Variation
 from parzax.space import INACTIVE, Points, Space
@@ -50,8 +50,8 @@ class Comparison:
             to compare by: a rule of `parzax.gamma`, such as ``parzax.gamma.Linear(0.1, down=True)``, applied
             to the number of the target's rows. With None, or if the rule gives more, it is the number of rows
             in the target's group below.
-        bandwidth, top: bandwidth rules (`parzax.density.Smoothing`) of the densities that are compared. None
-            takes the rule of the score. These densities have no prior.
+        top: rule for categories (`parzax.density.Smoothing`) of the densities that are compared; None is that
+            of the score. These densities have no prior.
 
     Raises:
         TypeError, ValueError: invalid settings.
@@ -61,7 +61,6 @@ class Comparison:
     estimate: Estimate = "balanced"
     n_samples: int = 1000
     n_good: AbstractGamma | None = None
-    bandwidth: AbstractBandwidth | None = None
     top: float | Array | CategoricalBandwidth | None = 1.0
 
     def __post_init__(self) -> None:
@@ -71,16 +70,13 @@ class Comparison:
         if eta is not None and not (isinstance(eta, (int, float)) and eta > 1):
             raise ValueError(f"eta must be above 1, or None, got {eta!r}.")
         _checks.instance("n_good", self.n_good, AbstractGamma | None, "a rule of parzax.gamma or None")
-        kinds, wanted = AbstractBandwidth | None, "a rule of parzax.bandwidth or None"
-        _checks.instance("bandwidth", self.bandwidth, kinds, wanted)
         if isinstance(self.top, (int, float)):
             _checks.setting("top", self.top, above=0, most=1)
 
     def smoothing(self, scored: Smoothing) -> Smoothing:
         """The smoothing of the compared densities, from that of the score: without a prior."""
-        bandwidth = scored.bandwidth if self.bandwidth is None else self.bandwidth
         top = scored.top if self.top is None else self.top
-        return replace(scored, bandwidth=bandwidth, top=top, prior_weight=0.0, ages=None, joint=True)
+        return replace(scored, top=top, prior_weight=0.0, ages=None, joint=True)
 
 
 class ComparedTask(eqx.Module):

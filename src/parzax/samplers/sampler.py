@@ -109,8 +109,7 @@ class Sampler(eqx.Module):
 
     def without_space(self) -> "Sampler":
         """The sampler without its space and directions, so that its compiled programs serve all spaces."""
-        nowhere: Any = None
-        return replace(self, space=nowhere, directions=("minimize",) * self.n_objectives)
+        return replace(self, space=None, directions=("minimize",) * self.n_objectives)
 
     def init(self, capacity: int = 64) -> State:
         """An empty state for up to ``capacity`` rows. Outside compiled code a full state grows."""

@@ -14,9 +14,6 @@ from jaxtyping import Array, ArrayLike, Float, Int, Shaped
 from parzax._checks import flag, is_traced, vectors
 from parzax.kernels.shapes import Scalar
 
-# Under every rule the prior kernel is as wide as the range, as in Optuna, Hyperopt and the authors' code.
-PRIOR_SCALE = 1.0
-
 NUMBER = (int, float, np.integer, np.floating)
 
 # A numeric setting: a number, or an array, which may be traced or mapped over; (d,) has one per parameter.
@@ -30,7 +27,7 @@ class AbstractBandwidth(eqx.Module):
     stepped parameter extends half a step beyond both ends, so a domain of m values has steps of 1/m. Rows on
     a circle are unrolled: it is cut where their variance is smallest, and their middle is at 1/2. On an open
     axis twice the rows' interquartile range stands for the range, around the middle of the quartiles. The
-    prior kernel has scale ``PRIOR_SCALE`` under every rule.
+    prior kernel is as wide as the range under every rule, as in Optuna, Hyperopt and the authors' code.
 
     A rule is a pytree. Its numeric settings are leaves: they can be traced, and a new array does not cause a
     new compilation. Its switches are static. A setting is one number for all parameters, or an array (d,)
