@@ -319,9 +319,13 @@ def check_precision(name: str, made: Any, used: Any) -> None:
 
 
 def check_shape(name: str, array: Any, *wanted: int | str, hint: str = "") -> None:
-    """Raise unless ``array`` has the wanted shape; a letter such as "n" stands for any length."""
+    """Raise unless ``array`` has the wanted shape.
+
+    A letter such as "n" stands for any length, and "..." at the beginning for any axes.
+    """
     shape = np.shape(array)
-    if len(shape) != len(wanted) or not all(map(lambda n, size: n in (size, str(n)), wanted, shape)):
+    compared = ("...", *shape[-1:]) if wanted[:1] == ("...",) else shape
+    if len(compared) != len(wanted) or not all(map(lambda n, size: n in (size, str(n)), wanted, compared)):
         lengths = ", ".join(map(str, wanted)) + "," * (len(wanted) == 1)
         raise ValueError(f"{name} must have shape ({lengths}), got {shape}{hint}.")
 

@@ -96,7 +96,7 @@ AMBIGUOUS = {"a": {"b": px.Float(0, 1)}, "a.b": px.Float(0, 1)}
     [
         (
             lambda _: SPACE.unflatten(np.zeros(2)),
-            r"x must have shape \(\.\.\., 6\), one .*, got \(2,\)",
+            r"x must have shape \(\.\.\., 6\), got \(2,\); give one column",
         ),
         (lambda v: SPACE.flatten({"model": v["model"]}), "params must have the names 'model'.*got 'model'"),
         (lambda _: px.Space.from_tree(TREE).flatten({"layers": [1, 2]}), "params must have the structure"),

@@ -121,10 +121,7 @@ def configurations(space: Space, x: Any) -> tuple[Any, tuple[int, ...]]:
     if isinstance(x, np.ndarray) and x.dtype == np.float32:
         x = jnp.asarray(x)
     x = _native_values(space, x)
-    if x.ndim < 1 or x.shape[-1] != len(space):
-        raise ValueError(
-            f"x must have shape (..., {len(space)}), got {x.shape}; x[:, None] for values of one parameter."
-        )
+    _checks.check_shape("x", x, "...", len(space), hint="; x[:, None] for values of one parameter")
     return x.reshape(-1, len(space)), x.shape[:-1]
 
 

@@ -277,8 +277,7 @@ class Sampler(eqx.Module):
         """
         basis, candidates = self._basis(state), _checks.floats("candidates", candidates)
         shape, d = candidates.shape[:-1], len(self.space)
-        if candidates.ndim == 0 or candidates.shape[-1] != d:
-            raise ValueError(f"candidates must have shape (..., {d}), got {candidates.shape}.")
+        _checks.check_shape("candidates", candidates, "...", d)
         if not candidates.size:
             return jnp.zeros(shape, state.x.dtype)
         rows = candidates.reshape(-1, d).astype(state.x.dtype)

@@ -399,10 +399,7 @@ class Space:
     def _columns_of(self, x: Any) -> Any:
         """Native values as floats, (..., d); JAX arrays stay where they are."""
         x = _checks.floats("x", x)
-        if not x.ndim or x.shape[-1] != len(self):
-            raise ValueError(
-                f"x must have shape (..., {len(self)}), one column per parameter, got {x.shape}."
-            )
+        _checks.check_shape("x", x, "...", len(self), hint="; give one column per parameter")
         return x
 
     def _choice(self, column: int, x: Any, code: Any) -> Choice:
