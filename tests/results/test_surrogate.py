@@ -61,7 +61,7 @@ def _fewer_draws():
     with pytest.MonkeyPatch.context() as patch:
         for name, n_points in (("effects", 64), ("region", 1024)):
             fewer = functools.partial(getattr(px.surrogate, name), n_draws=12, n_points=n_points)
-            patch.setattr(px.surrogate, name, fewer)
+            patch.setattr(surrogates, name, fewer)
         yield
 
 
