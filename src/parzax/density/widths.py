@@ -18,7 +18,7 @@ from parzax.space import INACTIVE
 _LARGEST_FACTOR, _N_FACTORS = 8.0, 13
 # Steps of the ascent in logarithms of factors, and the size of the first.
 _N_STEPS, _FIRST_STEP = 40, 0.3
-# Up to so many rows the compilation takes longer than the ascent; beyond, optimised code is six times as fast.
+# Up to so many rows compilation takes longer than the ascent; beyond, optimised code is six times as fast.
 _FEW_ROWS = 256
 # Largest log of a factor of one row, as a fraction of the log of the largest float.
 _LARGEST_LOG_FACTOR = 0.25

@@ -2,7 +2,7 @@
 
 import math
 from bisect import bisect_left
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import MISSING, dataclass, field, fields
 from typing import Any, TypeAlias
 
@@ -123,7 +123,7 @@ def common_intervals(several: Sequence[tuple[Interval, ...]]) -> tuple[Interval,
     return common
 
 
-def among(condition: Condition, domains: Iterable[Any]) -> Condition | None:
+def among(condition: Condition, domains: Collection[Any]) -> Condition | None:
     """A condition without values that none of its parent's domains has; None if it cannot hold."""
     if isinstance(condition, In):
         values = [v for v in condition.values if any(domain.key(v) is not None for domain in domains)]
