@@ -134,8 +134,8 @@ WHY = """Why, as far as it was looked into:
   0.30 (quadratic) and 0.23 (interacting), but parameters that do nothing get shares. The surrogate is nearer,
   and in 96 random logs of quadratic, cliff, gated and cells it predicted at least 0.29 of the variance of
   rows that were left out: more than the 0.2 from which on it answers for a search that learns. It is not the
-  default for random rows because compiling it takes longer: the first answer of a process for 60 rows of three
-  numbers takes 10 s of processor time instead of 2.4, a later one 0.19 s instead of 0.04.
+  default for random rows because compiling it takes longer: the first answer of a process for 60 rows of
+  three numbers takes 10 s of processor time instead of 2.4, a later one 0.19 s instead of 0.04.
 * In 300 trials TPE uses up the best region of slice and moves away, so that the order of the rows no longer
   shows that the search learned, and the rows answer: ask the surrogate.
 * PCE is a polynomial of degree 3, and quadratic and interacting are such polynomials. On cliff it is not.
