@@ -1,20 +1,25 @@
 """Rows of c-TPE: statements that hold on runs made to order, and can each break."""
 
 import dataclasses
+import json
+import sys
 from importlib.util import find_spec
+from pathlib import Path
+from types import SimpleNamespace
 
 import jax
 import numpy as np
 import pytest
 import scipy.stats
 from benchmarks.settings import adjusted
-from benchmarks.studies.papers import power
+from benchmarks.studies.papers import hypermapper_runs, power
 from benchmarks.studies.papers.c_tpe import (
     algorithms,
     authors,
     counts,
     feasible,
     first_feasible,
+    levels,
     nei,
     settings,
     shares,
@@ -225,9 +230,71 @@ def test_without_tables_rows_say_so(monkeypatch):
         *feasible.rows(empty, empty),
         *shares.rows({}, []),
         *first_feasible.rows({}, empty),
+        *levels.rows(empty),
         *unconstrained.rows({}),
     ]
     assert {row.verdict for row in rows} == {NOT_RUN}
+
+
+def test_levels_of_peers_hold_and_break(monkeypatch):
+    """Catches a ratio the wrong way round, another level or benchmark, and the rank of another method."""
+    families = {nei.HPOLIB: "hpolib", nei.CATEGORIES: "nasbench201"}
+    every = [Table(f"{name}.npz", name, own, 4, ("x",), (), False) for name, own in families.items()]
+    monkeypatch.setattr(levels, "tables", lambda: every)
+    monkeypatch.setattr(levels, "table_1", lambda: {levels.HM2: PRINTED})
+    methods = *levels.RANKED, settings.CNSGA, levels.HM2
+
+    def verdicts(two: float, *losses_of: tuple[float, float, float]) -> dict:
+        """Losses of each method by quantile; with two constraints the peers are ``two`` times as far away."""
+        results = made(dict.fromkeys(methods, 1.0), tables=tuple(families))
+        for method, own in zip(methods, losses_of, strict=True):
+            for at, losses in results.losses[method].items():
+                noise = np.random.default_rng(0).uniform(0, 0.001, losses.shape)
+                gap = own[settings.PRINTED_QUANTILES.index(at.quantile)] - 1
+                farther = at.constraints == "both" and method in methods[-2:]
+                losses[:] = 1 + gap * (two if farther else 1) + noise
+                results.feasible[method][at][:] = True
+        return {key: row.verdict for key, row in by_key(levels.rows(results)).items()}
+
+    naive, random = (1.95, 1.95, 1.95), (1.9, 1.9, 1.9)
+    good = verdicts(1.3, (1.1, 1.05, 1.02), naive, (1.8, 1.3, 1.2), random, (1.94, 1.5, 1.3), (1.3, 1.3, 1.3))
+    assert set(good.values()) == {AGREES}, good
+    naive = (1.2, 1.2, 1.2)
+    bad = verdicts(
+        0.5, (1.15, 1.8, 1.95), naive, (1.05, 1.5, 1.9), random, (1.25, 1.25, 1.35), (1.1, 1.1, 1.15)
+    )
+    assert set(bad.values()) == {DIFFERS}, bad
+
+
+def test_hypermapper_sees_the_table(tmp_path, monkeypatch):
+    """Catches a row or training that is another, a threshold for another, and losses in another order."""
+    asked = np.random.default_rng(1).integers(0, [2, 3], (4, 2))
+
+    def optimize(path: str, evaluate) -> None:
+        told = json.loads(Path(path).read_text())
+        assert told["optimization_iterations"] == 4 - hypermapper_runs.N_RANDOM
+        kinds = {
+            name: (own["parameter_type"], len(own["values"]))
+            for name, own in told["input_parameters"].items()
+        }
+        assert kinds == {"x0": ("categorical", 2), "x1": ("ordinal", 3)}
+        for values in asked.tolist():
+            answer = evaluate({f"x{i}": choice for i, choice in enumerate(values)})
+            print(answer)  # hidden
+
+    fake = SimpleNamespace(optimizer=SimpleNamespace(optimize=optimize))
+    monkeypatch.setitem(sys.modules, "hypermapper", fake)
+    monkeypatch.chdir(tmp_path)
+    losses = np.arange(6.0)[:, None] * [1, 1, 100]
+    excess = np.stack([losses - 2, losses - 4])[..., None]
+    n_trainings = np.full(6, 2)  # the third is no training
+    problem = {"sizes": [2, 3], "ordered": [False, True], "losses": losses, "excess": excess}
+    np.savez(tmp_path / "in.npz", **problem, n_trainings=n_trainings, n_seeds=2, n_evaluations=4)
+    hypermapper_runs.main("in.npz", "out.npz")
+    wanted = asked @ [3, 1]
+    with np.load(tmp_path / "out.npz") as found:
+        np.testing.assert_array_equal(found["losses"], np.tile(wanted, (2, 2, 1)))
+        np.testing.assert_array_equal(found["feasible"][:, 0], [wanted <= 2, wanted <= 4])
 
 
 # --- noisy expected improvement ---------------------------------------------------------------
@@ -237,10 +304,10 @@ def with_levels(ours: tuple[float, ...], theirs: tuple[float, ...]) -> Results:
     """Runs of c-TPE, NEI and random search that stay at a loss by quantile; vanilla TPE ends at 1.45."""
     methods = settings.OURS, settings.NEI, settings.RANDOM, settings.VANILLA
     found = made(dict.fromkeys(methods, 1.5), tables=nei.TABLES)
-    for method, levels in zip(methods, (ours, theirs, theirs), strict=False):
+    for method, by_quantile in zip(methods, (ours, theirs, theirs), strict=False):
         for at, losses in found.losses[method].items():
             noise = np.random.default_rng(0).uniform(0, 0.001, losses.shape)
-            losses[:] = levels[settings.PRINTED_QUANTILES.index(at.quantile)] + noise
+            losses[:] = by_quantile[settings.PRINTED_QUANTILES.index(at.quantile)] + noise
             found.feasible[method][at][:] = True
     return found
 

@@ -5,7 +5,8 @@ Writes a page with a row for every statement (what is printed, ours, a verdict),
 figures with their numbers; without --out a full run writes docs/studies/papers, and a quick one nothing.
 Exits with status 1 if a row that agreed in docs/studies/papers does not any more. --resume goes on with the
 parts that a run which was killed left behind. PARZAX_DATA names the folder of stored logs, tables and printed
-numbers; without it the rows that need them say so.
+numbers, and PARZAX_PEERS Pythons, separated by ":", whose environments have HyperMapper; without them the
+rows that need them say so.
 """
 
 import argparse

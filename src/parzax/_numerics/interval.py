@@ -148,7 +148,7 @@ def bisected(is_above: Callable[[Array], Array], low: Array, high: Array, n: int
         above = is_above(middle)
         return jnp.where(above, low, middle), jnp.where(above, middle, high)
 
-    return jax.lax.fori_loop(0, n, halve, (low, high))
+    return jax.lax.fori_loop(0, n, halve, jax.lax.stop_gradient((low, high)))
 
 
 def open_uniform(key: Array, shape: tuple[int, ...], dtype: jnp.dtype) -> Float[Array, "..."]:

@@ -25,9 +25,7 @@ from parzax.space import INACTIVE, Categorical, Domain, Frame, In, Points, Space
 
 # Largest number of combinations of pieces of parameters that depend on each other.
 _MOST_COMBINATIONS = 1 << 14
-
-
-# Ends of open axes, for a value between them.
+# What stands for the ends of open axes where a value between two ends is needed.
 _FAR = 2.0**120
 
 

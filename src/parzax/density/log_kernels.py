@@ -60,20 +60,17 @@ def log_kernels(
     """
     linear: list[Linear] = []
     pairwise: list[LogKernels] = []
-    is_cut = isinstance(rows, CutRows)
     for part, table in zip(basis.parts, tables, strict=True):
         kernels = kernels_of(part, rows, scale)
         if part.cells is not None:
             linear.append(_few_values(part, kernels, basis.n_slots))
-        elif (
-            part.axis is None
-            and issubclass(part.family, AbstractProductKernel)
-            and not (basis.pairwise or is_cut)
-        ):
+        elif part.axis is None and isinstance(kernels, AbstractProductKernel) and not basis.pairwise:
             linear.append(_product(part, kernels))
         elif part.axis is None:
             pairwise.append(_pairwise(part, kernels))
-        elif part.is_lattice and scale.dtype == jnp.float32 and table is None and not is_cut:
+        elif (
+            part.is_lattice and scale.dtype == jnp.float32 and table is None and type(kernels) is part.family
+        ):
             linear.append(_wide_masses(part, kernels, part.here(rows)))
             pairwise.append(_on_lattice(part, kernels, part.here(rows)))
         else:

@@ -38,7 +38,6 @@ def quantile(basis: Basis, mixture: Mixture, level: Float[Array, " j"]) -> Float
     low, high = (jnp.full_like(level, end) for end in _bracket(basis, mixture))
     n = jnp.finfo(level.dtype).nmant + 8
     _, unit = bisected(lambda unit: _mass_below(basis, mixture, unit) >= level, low, high, n)
-    unit = jax.lax.stop_gradient(unit)
     # The derivative of the inverse; the step itself is below rounding.
     zero = jnp.zeros((len(unit), 1), jnp.int32)
     at = Points(zero, unit[:, None], zero, zero == 0)

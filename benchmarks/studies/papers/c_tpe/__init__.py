@@ -33,7 +33,7 @@ Statements of arXiv 2211.14411 beside our numbers.
 CAPTIONS = {
     "figure_2": "Figure 2: scores of c-TPE and of the naive product, 200 random rows",
     "figure_3": "Figure 3: evaluations of one run, by the overlap of both discs",
-    "figure_19": "Figure 19: best loss without constraints, means with one standard error",
+    "unconstrained": "Best loss without constraints, means with one standard error",
     "figure_5": "Figure 5, counted: evaluations so far that are better than the oracle and infeasible",
     "figure_6": "Figure 6: what knowledge augmentation adds to the share of feasible suggestions",
 }

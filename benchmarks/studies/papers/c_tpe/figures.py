@@ -179,7 +179,7 @@ def _shares(own: Results, folder: Path) -> None:
 
 
 def _without_constraints(own: Mapping[str, Mapping[str, np.ndarray]], folder: Path) -> None:
-    """Figure 19: best loss so far by table, beside the released runs of the paper's TPE."""
+    """Best loss so far by table, beside the released runs of the paper's TPE."""
     tables = list(own[unconstrained.PRESET])
     theirs = unconstrained.released(tables).get("our TPE", {})
     methods = dict(own) | ({"the paper's TPE, released": theirs} if theirs else {})
@@ -200,7 +200,7 @@ def _without_constraints(own: Mapping[str, Mapping[str, np.ndarray]], folder: Pa
     legend(figure, axes[0, 0])
     figure.supxlabel("evaluations", fontsize=9)
     figure.supylabel("best loss", fontsize=9)
-    save(figure, folder / "figure_19", ("table", "method", "evaluation", "mean", "standard_error"), lines)
+    save(figure, folder / "unconstrained", ("table", "method", "evaluation", "mean", "standard_error"), lines)
 
 
 def _band(ax: Axes, mean: np.ndarray, error: np.ndarray, colour: str, label: str) -> None:

@@ -100,7 +100,7 @@ def _losses(results: Results) -> Iterator[Row]:
                 verdicts.append(judged_ratio(*ratio))
                 texts.append(f"{setting.table} {ratio_in_words(*ratio)} of {rival}")
             note = "means after 200, over that of the next best of naive, vanilla, random and CNSGA-II; "
-            note += "NEI has rows of its own, HM2 was not run"
+            note += "NEI and HM2 have rows of their own"
             yield Row(key, where, printed, "; ".join(texts), together(verdicts), note)
 
 

@@ -82,13 +82,7 @@ def rows(
 
 
 def _not_at_hand() -> Iterator[Row]:
-    """Baselines and tables that no package and no folder provides."""
-    printed = "RGPE and TST-R, with EHVI or ParEGO, are indistinguishable from only warm start on NMT-Bench"
-    yield missing(
-        "baselines-gp", "Section 5.2, Figure 5", printed,
-        "RGPE and TST-R for two objectives: BoTorch has RGPE as a tutorial alone, OpenBox 0.9 for one "
-        "objective and with NumPy 1 alone; the authors' program is no package",
-    )  # fmt: skip
+    """What no folder provides."""
     yield missing(
         "tagalog", "Figures 5, 8, 11, Tagalog to English", "ours has the best curve",
         "that table, which is not in PARZAX_DATA",
