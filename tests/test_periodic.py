@@ -95,7 +95,6 @@ def test_the_seam_has_no_kink():
 RULES = [
     px.bandwidth.Scott(),
     px.bandwidth.Neighbours(),
-    px.bandwidth.LeaveOneOut(),
     px.bandwidth.Constant(0.3),
 ]
 

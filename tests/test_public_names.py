@@ -44,7 +44,7 @@ PACKAGES = {
     "ages": {"AbstractAges", "Ramp"},
     "prior": {"Normal"},
     "bandwidth": {
-        *("AbstractBandwidth", "Constant", "FixedTop", "LeaveOneOut", "Neighbours"),
+        *("AbstractBandwidth", "Constant", "FixedTop", "Neighbours"),
         *("OptunaTop", "Scott"),
     },
     "density": {"AbstractMixture", "AbstractSmoothing", "Mixture", "ParzenEstimator", "Smoothing"},

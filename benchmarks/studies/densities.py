@@ -27,7 +27,7 @@ from benchmarks.studies.papers.runs import Arrays, Unit
 N_FOLDS, N_REPEATS = 5, 2
 # Half-width of a 95 % interval, in standard errors.
 NORMAL = 1.96
-DEFAULT, LEAVE_ONE_OUT = "Scott, the default", "`LeaveOneOut`"
+DEFAULT = "Scott, the default"
 TUNED, ADVISED = "Scott, tuned", "Scott, adapted, tuned"
 # On so many of ten tables a rule should be as good as the best peer.
 LEAST = {ADVISED: 8, TUNED: 9}
@@ -51,7 +51,6 @@ def fitted(space: px.Space, x: Rows, **options: Any) -> px.ParzenEstimator:
 OPTUNA = {"bandwidth": px.bandwidth.Neighbours(), "top": px.bandwidth.OptunaTop()}
 OURS: dict[str, Fit] = {
     DEFAULT: ours(fitted),
-    LEAVE_ONE_OUT: ours(partial(fitted, bandwidth=px.bandwidth.LeaveOneOut())),
     "`Neighbours`, `OptunaTop`": ours(partial(fitted, **OPTUNA)),
     "Scott, adapted": ours(lambda space, x: fitted(space, x).adapted()),
     TUNED: ours(lambda space, x: fitted(space, x).tuned()),
@@ -213,8 +212,6 @@ READING = """## Which rule to take
   takes no evaluation of the density. Where columns depend on each other its kernels are too wide: in iris the
   petals of a species vary much less than those of all species. A `top` of 0.8 gives a fifth of each row to
   other categories, which is too much in iris and randhie.
-* `LeaveOneOut` fits the width of each column alone. With one column it does what `cv_ml` does; with several
-  its widths are too narrow, most of all for integers with many values.
 * `Neighbours` is for searches. As a density it is narrow wherever rows are close, and predicts badly."""
 
 

@@ -4,10 +4,7 @@ Rows are what is present, each written out as often as it was seen; a prior kern
 nowhere when that is None.
 """
 
-import math
-
 import numpy as np
-from scipy import optimize
 
 
 def scott(rows, prior=0.5, minimum=0.01, maximum=0.5, magic=False):
@@ -54,46 +51,3 @@ def neighbours(rows, prior=0.5, endpoints=False, magic=True, maximum=1.0):
     """Optuna 5."""
     result = distances(list(rows), endpoints)
     return np.clip(result, _magic(len(rows), prior) if magic else 1e-12, maximum)
-
-
-def leave_one_out(scale, rows, prior=0.5, prior_weight=1.0, n_values=None):
-    """Sum over rows of the log density at each row under the mixture of the others."""
-    total = 0.0
-    for i, x in enumerate(rows):
-        terms = [_log_kernel(x, m, scale, n_values) for j, m in enumerate(rows) if j != i]
-        weights = [1.0] * len(terms)
-        if prior is not None:
-            terms.append(_log_kernel(x, prior, 1.0, n_values))
-            weights.append(prior_weight)
-        largest = max(terms)
-        summed = sum(w * math.exp(t - largest) for w, t in zip(weights, terms, strict=True))
-        total += largest + math.log(summed / sum(weights))
-    return total
-
-
-def _log_kernel(x, centre, scale, n_values):
-    """Truncated normal at x, or its mass on the cell of x over the cell's width."""
-    inside = 1 - _tail(centre / scale) - _tail((1 - centre) / scale)
-    if n_values is None:
-        z = (x - centre) / scale
-        return -0.5 * z * z - math.log(scale * math.sqrt(2 * math.pi) * inside)
-    # Seen from the side on which the cell lies, so that a far one is a difference of small tails.
-    distance, half = abs(x - centre), 0.5 / n_values
-    mass = (_tail((distance - half) / scale) - _tail((distance + half) / scale)) / inside
-    return math.log(mass * n_values) if mass > 0 else -math.inf
-
-
-def _tail(z):
-    return 0.5 * math.erfc(z / math.sqrt(2))
-
-
-def best_leave_one_out(rows, minimum=0.01, maximum=0.5, **options):
-    """Brute force over 60 scales, then SciPy's bounded search beside the best of them."""
-    grid = np.geomspace(minimum, maximum, 60)
-    values = [leave_one_out(h, rows, **options) for h in grid]
-    k = int(np.argmax(values))
-    low, high = grid[max(k - 1, 0)], grid[min(k + 1, len(grid) - 1)]
-    found = optimize.minimize_scalar(
-        lambda h: -leave_one_out(h, rows, **options), bounds=(low, high), method="bounded"
-    )
-    return max((-found.fun, found.x), (values[k], grid[k]))

@@ -1,7 +1,7 @@
 """Bandwidth rules for `parzax.ParzenEstimator`, and Scott's rule on a grid for importance.
 
 Rules for numbers: `Scott` (the papers' TPE), `Neighbours` (Optuna 5), `NormalReference` (statsmodels),
-`Constant` and `LeaveOneOut` (maximum leave-one-out likelihood).
+`Constant`. `parzax.ParzenEstimator.tuned` scales their widths by the leave-one-out likelihood.
 Rules for categories: `FixedTop` and `OptunaTop`. The importance densities use `scott_on_grid`.
 A setting that is not positive, or a minimum above the maximum, raises ValueError.
 """
@@ -10,7 +10,6 @@ from parzax.kernels.bandwidth.categorical import CategoricalBandwidth as Categor
 from parzax.kernels.bandwidth.categorical import FixedTop as FixedTop
 from parzax.kernels.bandwidth.categorical import OptunaTop as OptunaTop
 from parzax.kernels.bandwidth.constant import Constant as Constant
-from parzax.kernels.bandwidth.leave_one_out import LeaveOneOut as LeaveOneOut
 from parzax.kernels.bandwidth.neighbours import Neighbours as Neighbours
 from parzax.kernels.bandwidth.normal_reference import NormalReference as NormalReference
 from parzax.kernels.bandwidth.rule import AbstractBandwidth as AbstractBandwidth
