@@ -161,9 +161,13 @@ def few_draws(monkeypatch):
     """Answers of a surrogate from few draws, where a test does not ask how near they are to the truth."""
     for name, number in (("_DRAWS", 4), ("_POINTS", 256)):
         monkeypatch.setattr(surrogates, name, number)
-    for name, n_points in (("effects", 16), ("region", 512), ("surface", 8)):
+    for module, name, n_points in (
+        (surrogates, "effects", 16),
+        (surrogates, "region", 512),
+        (px.surrogate, "surface", 8),
+    ):
         fewer = functools.partial(getattr(px.surrogate, name), n_draws=4, n_points=n_points)
-        monkeypatch.setattr(px.surrogate, name, fewer)
+        monkeypatch.setattr(module, name, fewer)
 
 
 # --- a small log with every kind of parameter, for laws ---------------------------------------

@@ -48,7 +48,7 @@ def log(x, losses=None, **options):
 @functools.cache
 def searched():
     """Ten random rows and fifty that close in on the best one, as those of a search that learns."""
-    x, width = uniform(60, 1), np.maximum(0.95 ** np.arange(50), 0.3)
+    x, width = uniform(60, 0), np.maximum(0.95 ** np.arange(50), 0.2)
     x[10:, 0] = 10 ** (-2 + width * (np.log10(x[10:, 0]) + 2))
     x[10:, 1] *= x[10:, 3] < 2 * width
     x[10:, 2] = np.where(x[10:, 1] == 0, 0.5 + width * (np.nan_to_num(x[10:, 2], nan=0.5) - 0.5), np.nan)
@@ -61,7 +61,7 @@ def _fewer_draws():
     with pytest.MonkeyPatch.context() as patch:
         for name, n_points in (("effects", 64), ("region", 1024)):
             fewer = functools.partial(getattr(px.surrogate, name), n_draws=12, n_points=n_points)
-            patch.setattr(px.surrogate, name, fewer)
+            patch.setattr(surrogates, name, fewer)
         yield
 
 

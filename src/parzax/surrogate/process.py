@@ -141,6 +141,9 @@ class Warp(eqx.Module):
 class Posterior(eqx.Module):
     """The losses of a space's configurations, given a log; made by `GaussianProcess.fit`.
 
+    Predictions and draws have derivatives of both modes with respect to configurations, and of the forward
+    mode (`jax.jvp`) with respect to these arrays.
+
     Attributes:
         z: (n, p) the rows as points of a Euclidean space.
         losses: (n,) their losses; the best one in rows that are left out.

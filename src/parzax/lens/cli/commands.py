@@ -29,6 +29,7 @@ from parzax.lens.results.replicates import default_shuffles, replicate
 from parzax.lens.results.result import ImportanceResult, Method
 from parzax.lens.results.surrogates import MOST_ROWS
 from parzax.lens.results.targets import objective_index, objective_names
+from parzax.surrogate import GaussianProcess
 
 MAX_LEVELS = 10_000
 # NumPy draws shuffles of fewer rows than this.
@@ -158,8 +159,6 @@ def _report(logs: list[Path], levels: Any, how: dict[str, Any], args: Namespace)
 def _surrogate(text: str) -> Any:
     """The argument of `cond_ped_anova` that --surrogate stands for."""
     if text == "yes":
-        from parzax.surrogate import GaussianProcess  # imported on use: it needs an extra
-
         return GaussianProcess(max_rows=MOST_ROWS)
     return None if text == "no" else text
 
