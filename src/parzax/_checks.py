@@ -62,8 +62,11 @@ def convert_fields(settings: Any, check: Callable[..., Any], *names: str, **limi
         object.__setattr__(settings, name, value)
 
 
+_Errors = type[Exception] | tuple[type[Exception], ...]
+
+
 @contextmanager
-def explain(problem: str, kinds: tuple[type[Exception], ...] = (ValueError, TypeError)) -> Iterator[None]:
+def explain(problem: str, kinds: _Errors = (ValueError, TypeError)) -> Iterator[None]:
     """Turn errors of the given kinds into a ValueError whose message begins with ``problem``."""
     try:
         yield
