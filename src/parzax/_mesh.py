@@ -23,6 +23,7 @@ def with_auto_axes(function: Callable[P, R]) -> Callable[P, R]:
     @wraps(function)
     def call(*args: P.args, **kwargs: P.kwargs) -> R:
         arrays, static = eqx.partition((args, kwargs), eqx.is_array)
+        # The mesh of the first array that is on a mesh with Explicit axes.
         meshes = (jax.typeof(array).sharding.mesh for array in jax.tree.leaves(arrays))
         mesh = next((mesh for mesh in meshes if AxisType.Explicit in mesh.axis_types), None)
         if mesh is None:

@@ -181,11 +181,13 @@ def count_larger_draws(
             nothing = jnp.zeros(size, target.dtype)
             return jax.lax.cond(slot[1].scale > 0, lambda: draw_slot(*slot), lambda: nothing)
 
+        def draw_in_turn(*slots: Any) -> Float[Array, "r b"]:
+            return jax.lax.map(draw_defined, slots)
+
         def count_level(level: tuple[Array, ...]) -> Int[Array, " p"]:
             least, target, fit = level
             slots = kind_of_slot, rows, target, fit
-            in_turn, at_once = (lambda *slots: jax.lax.map(draw_defined, slots)), jax.vmap(draw_slot)
-            drawn = jax.lax.platform_dependent(*slots, cpu=in_turn, default=at_once)
+            drawn = jax.lax.platform_dependent(*slots, cpu=draw_in_turn, default=jax.vmap(draw_slot))
             larger = (pair_sums(drawn, len(least)) >= least[:, None]) & counted[None]
             return larger.sum(axis=1, dtype=jnp.int32)
 

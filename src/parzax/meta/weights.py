@@ -235,7 +235,7 @@ class MixedSmoothing(AbstractSmoothing):
     weights: AbstractTaskWeights
 
     def __check_init__(self) -> None:
-        """Raise TypeError for other weights."""
+        """Raise TypeError for weights that are no rule."""
         _checks.instance("task_weights", self.weights, AbstractTaskWeights, "a rule of parzax.meta")
 
     def basis(self, space: Space, dtype: Any) -> Basis:

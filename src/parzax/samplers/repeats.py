@@ -236,7 +236,8 @@ def choose_repeats(
 
     # Most steps compute no means.
     is_due = due(jnp.where(noise, _EVERY, _EVERY_UNKNOWN)) > 0
-    some, none = jnp.any(confirm) | (by_itself & is_due), (jnp.zeros(n, bool), jnp.zeros(n, jnp.int32))
+    some = jnp.any(confirm) | (by_itself & is_due)
+    none = jnp.zeros(n, bool), jnp.zeros(n, jnp.int32)
     return jax.lax.cond(somewhere(some), choose, lambda: none)
 
 

@@ -139,7 +139,7 @@ class Numeric(Domain):
                 raise ValueError(f"{name}: step must be positive, got {self.step!r}.")
             if self.log and (step != 1 or isinstance(self, Float)):
                 raise ValueError(f"{name}: step={self.step!r} and log=True cannot be combined.")
-            # Steps of a `Varying` domain are counted from each row's lower bound, so they divide no range.
+            # Steps of a `Varying` domain are counted from each row's lower bound, so they need not divide it.
             ratio = (self.high - self.low) / step
             if abs(ratio - round(ratio)) > _RATIO_SLACK and not isinstance(self, Varying):
                 division = f"step={self.step!r} does not divide [{self.low!r}, {self.high!r}]"

@@ -86,6 +86,7 @@ class Space:
         self.order = tuple(name for names in self.generations for name in names)
         self.slots = tuple(Slot(j, i, d) for j, ds in enumerate(self.domains) for i, d in enumerate(ds))
         self.structure = structure
+        self._columns = {name: j for j, name in enumerate(self._domains)}
         self.valid = as_rules(valid)
         for rule in self.valid:
             if not callable(rule):
@@ -146,7 +147,7 @@ class Space:
     def index(self, name: str) -> int:
         """Column of parameter ``name``."""
         self[name]
-        return self.names.index(name)
+        return self._columns[name]
 
     def parents(self, name: str) -> tuple[str, ...]:
         """Names of the parameters that parameter ``name`` depends on directly."""
