@@ -11,7 +11,6 @@ from optuna.samplers._tpe.parzen_estimator import _ParzenEstimator, _ParzenEstim
 from reference import authors
 
 from parzax.kernels import bandwidth
-from parzax.kernels.bandwidth.rule import PRIOR_SCALE
 
 # What the peers compute in the parameter's own units rounds before it is divided by the range.
 TOLERANCE = 1e-12
@@ -88,7 +87,7 @@ def test_neighbours_are_optunas(name, double, record_property):
     for n, (endpoints, magic) in itertools.product(SIZES, [(False, True), (True, True), (False, False)]):
         rule = bandwidth.Neighbours(consider_endpoints=endpoints, consider_magic_clip=magic)
         position, scale = _optuna(_draw(rng, DISTRIBUTIONS[name], n), DISTRIBUTIONS[name], endpoints, magic)
-        assert scale[-1] == PRIOR_SCALE
+        assert scale[-1] == 1  # as wide as the range
         assert position[-1] == pytest.approx(0.5)
         found = _scales(rule, position[:-1])
         error = np.abs(_pairs(position[:-1], found) - _pairs(position[:-1], scale[:-1]))
