@@ -123,7 +123,7 @@ def _room_for_programs():
     if not process.exists():
         return
     resident = int((process / "statm").read_text().split()[1]) * resource.getpagesize()
-    if resident > 3 << 29 or (process / "maps").read_bytes().count(b"\n") > 25_000:
+    if resident > 3 << 30 or (process / "maps").read_bytes().count(b"\n") > 45_000:
         jax.clear_caches()
         gc.collect()
         ctypes.CDLL(None).malloc_trim(0)

@@ -380,6 +380,7 @@ def test_help_imports_nothing_that_computes():
     assert found.stdout == "False\n"
 
 
+@pytest.mark.slow
 def test_demo(capsys, tmp_path, monkeypatch):
     """Catches a demo without table, figure or the next command, and one that keeps no programs."""
     with programs_in(tmp_path / "cache", monkeypatch):

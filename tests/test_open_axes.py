@@ -96,6 +96,7 @@ def mixed_rows(n: int) -> np.ndarray:
     return np.stack([rng.normal(5, 2, n), c, np.where(c, rng.exponential(1, n), rng.uniform(-1, 1, n))], -1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n", [*(pytest.param(n, marks=pytest.mark.slow) for n in (0, 1)), 30])
 def test_conditional_times_marginal_is_joint(n):
     with jax.enable_x64(True):

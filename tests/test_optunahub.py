@@ -76,6 +76,7 @@ def test_sampler():
     assert list(module.sources([study])) == [study.study_name]
 
 
+@pytest.mark.slow
 def test_figure(study):
     """One complete curve and one entry of the legend per parameter; shares sum to 1."""
     plot = load(FIGURE).plot_importance_over_quantiles

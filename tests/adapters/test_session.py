@@ -170,6 +170,7 @@ def test_one_compilation_in_a_study_of_300_trials():
     assert study.best_value < 0.01
 
 
+@pytest.mark.slow
 def test_repeats_are_rows_to_the_last_bit():
     """With noise after 20 rows and at every fifth one; without noise only the first of them, so far."""
     sampler = px.tpe(px.Space({"x": px.Float(1e-5, 1, log=True)}), start=px.samplers.RandomStart(5))

@@ -68,7 +68,7 @@ def some_slow(*fast):
     return [pytest.param(*case, marks=mark) for case, mark in zip(cases, marks, strict=True)]
 
 
-@pytest.mark.parametrize(("form", "double"), some_slow(("product", False), ("pairwise", True)))
+@pytest.mark.parametrize(("form", "double"), some_slow(("pairwise", True)))
 def test_of_log_densities(form, double):
     def make():
         pe = px.ParzenEstimator.fit(SPACE, jnp.asarray(ROWS))

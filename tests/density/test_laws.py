@@ -47,6 +47,7 @@ def everything() -> tuple[np.ndarray, np.ndarray]:
 # --- mass --------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @LAW
 @given(SEEDS)
 def test_unit_mass_over_a_conditional_space(seed):

@@ -178,6 +178,7 @@ def test_bands_are_those_of_scipy_on_the_same_samples():
     np.testing.assert_allclose(found, [wanted.low, wanted.high], rtol=1e-10)
 
 
+@pytest.mark.slow
 def test_weights_and_options_of_a_bootstrap():
     """A row of weight 2 is two rows: as many draws, and twice as likely; what is invalid has a status."""
     weight = jnp.array([2.0, 0, 1, 3, 1])

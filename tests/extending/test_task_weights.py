@@ -3,6 +3,7 @@
 import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
+import pytest
 from benchmarks.settings import adjusted
 
 import parzax as px
@@ -20,6 +21,7 @@ class AtFirst(px.meta.AbstractTaskWeights):
         return jnp.stack([weight, weight]), split.gamma[group]
 
 
+@pytest.mark.slow
 def test_scores_are_those_without_sources_later():
     """Catches a sampler that weighs tasks by itself, and a state that is not seen."""
     space, rng = px.Space({"x": px.Float(0, 1), "y": px.Float(0, 1)}), np.random.default_rng(0)

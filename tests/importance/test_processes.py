@@ -31,6 +31,7 @@ print(json.dumps(out), flush=True)
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n", [2, pytest.param(4, marks=pytest.mark.slow)])
 def test_counts_are_those_of_one_process(n):
     """Every process has the counts of all rows, with importances of the same bits, and its own seeds."""

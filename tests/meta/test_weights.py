@@ -114,6 +114,7 @@ def three_logs() -> list[px.Observations]:
     return [log(table("categories", "random", seed=seed)) for seed in (4, 5, 6)]
 
 
+@pytest.mark.slow
 def test_naive_weights():
     """eta = inf: every task counts alike, k = 1 / T, however many rows there are; one program with others."""
     logs = three_logs()

@@ -40,6 +40,7 @@ def logs(tmp_path_factory):
     return folder
 
 
+@pytest.mark.slow
 def test_study(logs, tmp_path, capsys, monkeypatch):
     """Rows by state, the same numbers as in Python, the study in the title, and no folder of this machine.
 

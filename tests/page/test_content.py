@@ -354,6 +354,7 @@ def test_most_parameters():
     assert all(max(pair) < 3 for pair in found.data["pairs"]["pairs"])
 
 
+@pytest.mark.slow
 def test_observations_of_one_run(tmp_path):
     """By default with intervals and pairs; and how it was read and made.
 

@@ -90,6 +90,7 @@ def test_shares_of_a_domain_say_which_rows_they_are_of():
     assert good_text(own, (px.Float(-1, 0),)).endswith(" of all)")
 
 
+@pytest.mark.slow
 def test_ranges_end_where_rows_do_in_any_precision():
     """Catches ends that rounding chooses, among cells without any row."""
     x = np.random.default_rng(0).uniform(0.3, 0.7, (200, 2))

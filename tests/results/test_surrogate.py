@@ -236,6 +236,7 @@ def test_conditions_that_the_log_implies(answer):
     assert declared["inside"] == (px.Float(0, 1),)
 
 
+@pytest.mark.slow
 def test_effects_in_units_of_the_objective(answer):
     """The mean over each parameter and the worth of choosing it, of an accuracy and of a loss."""
     effects = {effect.parameter: effect for effect in answer.effects}

@@ -232,6 +232,7 @@ def test_invalid_beliefs():
         px.tpe(SPACE, prior={"opt": {"adam": -1}})
 
 
+@pytest.mark.slow
 def test_adapters():
     """Catches a study without its beliefs, in the start-up too."""
     optuna.logging.set_verbosity(optuna.logging.WARNING)

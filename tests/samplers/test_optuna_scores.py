@@ -58,7 +58,7 @@ CASES = [(n, m) for m in (1, 2) for n in (5, 12, 30, 60, 120, 240, 260, 500) if 
 @pytest.mark.filterwarnings("ignore::optuna.exceptions.ExperimentalWarning")
 @pytest.mark.parametrize(("n", "m"), [*CASES])
 @pytest.mark.parametrize("ties", [False, True])
-@pytest.mark.some(6)
+@pytest.mark.some(4)
 def test_scores_are_optunas(n, m, ties, record_property):
     """Ages beyond 25 rows, the cap of 25 rows below, ties of losses, fronts cut by hypervolume."""
     x, at = rows(n, n), rows(40, 1)

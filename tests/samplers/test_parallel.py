@@ -123,6 +123,7 @@ def test_the_compiler_is_told_the_size_of_a_run(monkeypatch):
     assert capacities == {"small": [32, 736], "large": [1024, 1408]}
 
 
+@pytest.mark.slow
 def test_repeats_are_at_the_end():
     """Ten repeats, of which the first three decide about the noise; they are exactly as they were."""
     sampler = adjusted(px.tpe, repeats=False)(SPACE)
@@ -153,6 +154,7 @@ except ValueError as error:
 """
 
 
+@pytest.mark.slow
 def test_a_mesh():
     """The k evaluations lie on its devices; the run is the same."""
     printed = run_on_devices(ON_A_MESH)

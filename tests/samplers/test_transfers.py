@@ -81,6 +81,7 @@ def test_nothing_is_transferred(name):
                 np.testing.assert_allclose(a, b, rtol=1e-5, atol=1e-6, err_msg=what)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "name", ["small", *(pytest.param(n, marks=pytest.mark.slow) for n in ("tpe", "sources"))]
 )

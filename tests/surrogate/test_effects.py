@@ -125,6 +125,7 @@ def test_a_parameter_with_two_domains_has_a_curve_for_each():
     np.testing.assert_allclose(effects.losses[:, 1:].mean(axis=0), np.abs(effects.values[1:]), atol=0.6)
 
 
+@pytest.mark.slow
 def test_jax_arrays_and_batches(posterior, found):
     x = np.asarray(SPACE.sample(KEY, N_ROWS), np.float64)
     tenfold = surrogate.GaussianProcess().fit(SPACE, x, 10 * loss(*x[:, :3].T))

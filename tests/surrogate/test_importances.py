@@ -36,6 +36,7 @@ def test_a_function_as_its_rows():
     np.testing.assert_array_equal(in_blocks.importance, wanted.importance)
 
 
+@pytest.mark.slow
 def test_a_batch_of_functions():
     @jax.jit
     def shares(weight):
