@@ -2,7 +2,6 @@
 
 import jax
 import numpy as np
-import pytest
 from compilations import compilations
 
 import parzax as px
@@ -37,7 +36,6 @@ class Adapter:
         self.session.tell([px.adapters.Row(self.running.pop(number), (-result,))])
 
 
-@pytest.mark.slow
 def test_a_run_is_that_of_the_sampler():
     """One after the other, and two at once: a suggestion that is not told yet counts as pending."""
     adapter, sampler = Adapter(PARAMETERS, seed=7), px.papers.tpe(Adapter(PARAMETERS, 7).space)
