@@ -522,6 +522,7 @@ def test_what_is_no_file_is_never_replaced(logs, capsys):
     assert (status, "is the search space itself" in err) == (2, True)
 
 
+@pytest.mark.slow
 def test_one_of_several_levels_is_that_nearest_to_a_tenth_with_rows(logs, capsys, tmp_path):
     """Catches the first level, at which there are few rows, and shuffles that depend on what is asked for.
 
@@ -574,6 +575,7 @@ def test_the_space_can_be_written_and_given_again(logs, capsys, tmp_path):
     assert first["records"] == second["records"]
 
 
+@pytest.mark.slow
 def test_several_objectives_and_rows(tmp_path, capsys):
     """--objective by number, name, all and pareto, --rows, --constraints: catches one that does nothing."""
     rng = np.random.default_rng(0)
@@ -619,6 +621,7 @@ def test_several_objectives_and_rows(tmp_path, capsys):
     assert "needs constraints" in err
 
 
+@pytest.mark.slow
 def test_a_log_too_large_for_samples_has_shuffles(logs, capsys, monkeypatch, tmp_path):
     monkeypatch.setattr("parzax.lens.results.replicates._MOST_NUMBERS", 1000)
     asked = ["importance", str(logs / "t.csv"), "--target", "value", "--direction", "minimize"]

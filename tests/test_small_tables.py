@@ -101,6 +101,7 @@ def test_counts_with_their_nouns():
     ]  # fmt: skip
 
 
+@pytest.mark.slow
 def test_pages_and_comparisons_of_single_rows():
     # Catches "every parameter that could be compared is above chance" where none was, and importances of 0.
     space = px.Space({"lr": px.Float(0, 1), "depth": px.Int(1, 9)})

@@ -41,6 +41,7 @@ def jitted(pe):
 
 
 # --- methods -----------------------------------------------------------------------------------
+@pytest.mark.slow
 def test_methods_are_jitted_as_they_are(pe, jitted):
     """Values equal the eager ones, also where two methods of equal hash meet within a program."""
     x, key = rows(), jax.random.key(0)

@@ -99,6 +99,7 @@ def test_of_scores(n_constraints, form, double):
     compared(make, double)
 
 
+@pytest.mark.slow
 def test_of_conditionals_by_the_given_value():
     """The weights of the kernels depend on the value; batches are those of one value each."""
     with jax.enable_x64(True):

@@ -58,6 +58,7 @@ def test_float32_is_float64(rule):
     np.testing.assert_allclose(slope, true_slope, rtol=1e-3, atol=1e-4)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("double", [pytest.param(True, marks=pytest.mark.slow), False])
 def test_kept_masses_are_the_same_density(double):
     """Catches tables of other parts or regimes, and tables that a marginal or a conditional keeps."""

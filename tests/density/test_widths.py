@@ -113,6 +113,7 @@ def test_tuned_in_every_form():
     np.testing.assert_allclose(single.log_prob(at).mean(), np.asarray(wanted).mean(), atol=0.02)
 
 
+@pytest.mark.slow
 def test_without_rows():
     """Nothing to adapt to: the prior alone."""
     pe = px.ParzenEstimator.fit(SPACE, np.zeros((0, 3)))

@@ -262,6 +262,7 @@ def test_no_rows_and_one(n, double):
     assert np.isfinite(found.variance).all()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["default", pytest.param("optuna", marks=pytest.mark.slow)])
 def test_a_chain_of_array_functions(name, double):
     """Counts, divergence, variance, shares: `cond_ped_anova`; densities of the papers give Optuna's alone."""

@@ -131,6 +131,7 @@ def test_noise_is_above_chance_in_a_twentieth_of_logs_on_a_device() -> None:
     assert (holm(np.asarray(p)) <= 0.05).any(axis=-1).sum() <= 9
 
 
+@pytest.mark.slow
 def test_one_rule_for_numpy_and_jax_arrays() -> None:
     x, loss, groups = (np.asarray(a) for a in noise(KEY, 25, 4))
     space = px.Space({name: px.Float(0, 1) for name in "abc"})
@@ -191,6 +192,7 @@ def test_parity_counts_every_row() -> None:
     np.testing.assert_array_equal(result.variance, expected.variance)
 
 
+@pytest.mark.slow
 def test_an_effect_is_found_through_repeats() -> None:
     """20 repeats of 100 rows say as much as the rows: an interval holds the share of the rows alone."""
     x, rng = np.random.default_rng(0).uniform(size=(100, 3)), np.random.default_rng(1)

@@ -3,12 +3,14 @@
 import jax
 import jax.numpy as jnp
 import numpy as np
+import pytest
 from conftest import COARSE
 
 import parzax as px
 from importance.test_estimate import LEVELS, PLAIN, assert_equal
 
 
+@pytest.mark.slow
 def test_several_objectives_are_a_vmap(double):
     """Each objective by itself, the Pareto order with both ties, and two weighted sums, against the shell."""
     rng = np.random.default_rng(2)

@@ -5,6 +5,7 @@ from functools import partial
 import jax
 import jax.numpy as jnp
 import numpy as np
+import pytest
 
 import parzax as px
 from parzax.importance.layout import layout
@@ -49,6 +50,7 @@ def test_rows_and_cells_of_every_slot(double):
     np.testing.assert_allclose(inter.tolist(), [0, 1 / 16], rtol=1e-12)
 
 
+@pytest.mark.slow
 def test_regimes_of_pools(double):
     """D of a regime is such that n_T^2 / n_R D is the sum of that of its pools."""
     grid = px.Grid(max_pools=2)

@@ -49,6 +49,7 @@ def gradient_of(case, dtype):
     return jax.grad(importances)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("case", "x64"),
     [

@@ -131,6 +131,7 @@ def found(request):
     return meshes, _run(SEEDS, ROWS, meshes=meshes, kinds=["Auto"])
 
 
+@pytest.mark.slow
 def test_seeds_need_no_collective(found):
     """Integers (counts, statuses) are those of one device; the rest too but for rounding.
 
@@ -143,6 +144,7 @@ def test_seeds_need_no_collective(found):
         assert report == {"collectives": [], "integers": True, "sharded": n > 1}
 
 
+@pytest.mark.slow
 def test_rows_need_one_sum_of_counts(found):
     """Cut-offs gather the losses and add two numbers; counts are one all-reduce.
 
@@ -161,6 +163,7 @@ def test_rows_need_one_sum_of_counts(found):
             assert out[f"types {kind} {n}"] == ["uint8[3,256@s]", "int32[256@s]"]
 
 
+@pytest.mark.slow
 def test_ranks_under_two_vmaps(found):
     """JAX 0.10's searchsorted(method="scan_unrolled") is wrong here, silently; ranks must not use it."""
     assert all(found[1]["ranks"])

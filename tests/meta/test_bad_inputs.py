@@ -47,6 +47,7 @@ def test_compiled_code_does_not_look():
     assert np.isnan(jax.jit(meta.task_kernel)(jnp.array([np.nan]))).all()
 
 
+@pytest.mark.slow
 def test_points_where_no_density_is_positive():
     """They count as points where the densities agree; where there are no others nothing is known."""
     nothing = np.full(100, np.nan)

@@ -84,6 +84,7 @@ def test_ties_and_rows_without_a_loss_are_said():
         assert result.sentences()[2] == "How sure: there is nothing to be sure of."
 
 
+@pytest.mark.slow
 def test_all_functions_choose_the_same_level():
     """Interactions, several objectives, fronts, comparisons."""
     obs = _log(60)

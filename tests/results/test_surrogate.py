@@ -188,6 +188,7 @@ def test_what_is_no_surrogate():
             px.cond_ped_anova(log(searched()), surrogate=wrong)
 
 
+@pytest.mark.slow
 def test_objectives_regions_and_divergences(answer, few_draws):
     """Weights of objectives, a region and the papers' divergence go through the same road."""
     result = px.cond_ped_anova(

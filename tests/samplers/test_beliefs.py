@@ -122,6 +122,7 @@ def test_density_is_that_of_a_loop(x64):
         assert np.isfinite(np.asarray(slope(at[:, 0]))).all()
 
 
+@pytest.mark.slow
 def test_draws_follow_the_density():
     """Catches candidates that are drawn from other beliefs than those of the score."""
     sampler = px.tpe(SPACE, prior=PRIOR)

@@ -168,6 +168,7 @@ def test_a_run_repeats_its_best():
     assert x[:40].tolist() == before.x[:40].tolist()
 
 
+@pytest.mark.slow
 def test_a_run_of_repeats_alone():
     """The first evaluation cannot be a repeat."""
     assert len(np.unique(np.asarray(_run(0.1, 5, 5).x))) == 1
@@ -212,6 +213,7 @@ def test_ask_and_tell_repeat_to_the_last_bit():
     assert traced.tolist() == sampler.ask(key, noisy, confirm=True).tolist()
 
 
+@pytest.mark.slow
 def test_repeats_and_new_suggestions_differ():
     """Three of six choices were told: a batch of five has each of them once, and two others."""
     sampler = adjusted(px.tpe, n_startup=2)(px.Space({"c": px.Categorical(range(6))}))
@@ -221,6 +223,7 @@ def test_repeats_and_new_suggestions_differ():
     assert {0, 1, 2} <= set(asked)
 
 
+@pytest.mark.slow
 def test_pending_repeats_are_few():
     """Workers that ask one by one get the best three, then new ones; so does a search whose repeats fail."""
     state = NOISY.tell(NOISY.init(), [[0.1], [0.2], [0.3], [0.4]], [1.0, 2.0, 3.0, 4.0])

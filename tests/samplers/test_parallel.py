@@ -54,6 +54,7 @@ def test_equals_a_loop(n_evaluations, k):
     np.testing.assert_allclose(trace.losses, wanted[:, -1:], rtol=1e-4, atol=1e-6)
 
 
+@pytest.mark.slow
 def test_one_a_round_is_the_default():
     first = px.optimize(KEY, SAMPLER, PROBLEM, 22)
     np.testing.assert_array_equal(first.x, px.optimize(KEY, SAMPLER, PROBLEM, 22, n_parallel=1).x)

@@ -33,7 +33,7 @@ def drawn_domain(rng: np.random.Generator) -> Domain:
 
 
 @pytest.mark.parametrize("seed", range(24))
-@pytest.mark.some(12)
+@pytest.mark.some(4)
 def test_all_accept_the_same_spaces(seed):
     """Catches a space that `optimize` takes and `tell` refuses, and rows that are not what was suggested."""
     rng = np.random.default_rng(seed)

@@ -52,6 +52,7 @@ def _told(sampler: px.samplers.Sampler, n: int) -> tuple[jax.Array, ...]:
     return tuple(jnp.asarray(part, jnp.result_type(float)) for part in parts)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["small", *SLOW])
 def test_nothing_is_transferred(name):
     """Eager on JAX arrays, and jitted by the user, with equal answers."""

@@ -98,6 +98,7 @@ def test_what_may_be_fixed(found):
     assert found.negligible(part=1.1)[:4].all()
 
 
+@pytest.mark.slow
 def test_a_surface(posterior):
     """Over two slots; along one of them its mean is the curve of the other."""
     few = {"n_draws": 4, "n_points": 32, "n_values": 16}

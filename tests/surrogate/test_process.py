@@ -212,6 +212,7 @@ def test_draws_are_functions():
     np.testing.assert_allclose(values, posterior.draws(jax.random.key(3), at, 4), rtol=1e-9)
 
 
+@pytest.mark.slow
 def test_rows_that_failed_say_nothing():
     x, losses = log()
     failed = np.r_[losses, np.nan, np.inf]

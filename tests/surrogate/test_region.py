@@ -39,6 +39,7 @@ def narrowed(posterior):
     return surrogate.region(KEY, posterior, n_draws=16).narrowed()
 
 
+@pytest.mark.slow
 def test_the_narrowed_space_holds_the_optimum_and_little_else(narrowed):
     assert narrowed.names == ("lr", "model", "depth", "high", "idle")
     (lr,), (model,), (depth,), (high,), (idle,) = narrowed.domains
@@ -52,11 +53,13 @@ def test_the_narrowed_space_holds_the_optimum_and_little_else(narrowed):
     assert px.Space.from_json(narrowed.to_json()) == narrowed
 
 
+@pytest.mark.slow
 def test_a_sampler_starts_on_it(narrowed):
     at = px.tpe(narrowed).ask(KEY, px.tpe(narrowed).init(), 4)
     assert at.shape == (4, 5)
 
 
+@pytest.mark.slow
 def test_a_larger_share_has_a_larger_box(posterior):
     boxes = [surrogate.region(KEY, posterior, share, n_draws=16) for share in (0.5, 0.9, 1.0)]
     for smaller, larger in itertools.pairwise(boxes):

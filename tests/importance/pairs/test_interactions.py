@@ -28,6 +28,7 @@ def assert_equal(found: Interactions, expected: Interactions) -> None:
     np.testing.assert_array_equal(found.status, expected.status)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("log", [pytest.param(gated, marks=pytest.mark.slow), mixed])
 def test_jit_from_native_values_is_the_shell(log):
     # Catches a cell, level, weight or draw that depends on the way: x, losses and weights are traced here.
