@@ -81,6 +81,7 @@ def test_of_log_densities(form, double):
 BANDWIDTHS = {"product": px.bandwidth.Scott(), "pairwise": px.bandwidth.Scott(1e-6)}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("form", "double"), some_slow(("product", True)))
 @pytest.mark.parametrize("n_constraints", [pytest.param(0, marks=pytest.mark.slow), 1])
 def test_of_scores(n_constraints, form, double):

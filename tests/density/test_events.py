@@ -71,7 +71,13 @@ def test_boxes_that_fill_the_space_sum_to_one(fitted):
 
 @pytest.mark.parametrize(
     ("name", "regime"),
-    [("x", 0), pytest.param("x", 1, marks=pytest.mark.slow), ("k", 0), ("z", 0), ("y", 0)],
+    [
+        ("x", 0),
+        pytest.param("x", 1, marks=pytest.mark.slow),
+        ("k", 0),
+        ("z", 0),
+        pytest.param("y", 0, marks=pytest.mark.slow),
+    ],
 )
 def test_density_of_one_parameter(fitted, name, regime):
     """Its distribution function is that of the draws in the domain, and the integral of its density."""

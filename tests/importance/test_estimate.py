@@ -122,6 +122,7 @@ def traced(kind: str) -> px.importance.Importance:
         return jax.device_get(jax.jit(jax.vmap(weighted_importance))(*weighted_log(kind)))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["whole", pytest.param("fractional", marks=pytest.mark.slow)])
 def test_weights_and_region(kind, double):
     """The default estimator under jit(vmap), with a region of 0.8: the numbers of `cond_ped_anova`."""

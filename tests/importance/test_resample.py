@@ -40,6 +40,7 @@ def samples(n: int) -> px.importance.Importance:
         return jax.device_get(found)
 
 
+@pytest.mark.slow
 def test_samples_are_the_shells(double):
     """The i-th sample depends on the key and i alone: equal to the shell's, for any number side by side.
 

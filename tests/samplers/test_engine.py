@@ -41,6 +41,7 @@ def trace():
     return RUN(jax.random.key(0))
 
 
+@pytest.mark.slow
 def test_a_run_respects_the_space_and_finds_the_optimum(trace):
     x = np.asarray(trace.x, float)
     assert trace.x.shape == (60, 3)

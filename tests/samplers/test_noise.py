@@ -257,6 +257,7 @@ def _repeated(x) -> list[int]:
     return [i for i in range(len(x)) if x[i, 0] in x[:i, 0]]
 
 
+@pytest.mark.slow
 def test_without_noise_two_repeats_at_most():
     """After 20 rows; so too for noise in the last digits. If losses tie, after 40 rows too."""
     keys = jax.random.split(jax.random.key(1), 2)

@@ -83,6 +83,7 @@ def _divergences(rows: np.ndarray) -> list[float]:
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n", [pytest.param(20, marks=pytest.mark.slow), 40])
 def test_meta_learn_tpe(n, double):
     """Similarities by Eq. 10, 15 and 17 at the same points, scores by Eq. 8; below 30 rows all are alike."""

@@ -86,6 +86,7 @@ def test_inactive_parameters():
 TREE = px.Space({"a": px.Categorical(["x", "y", "z"]), "b": px.Int(0, 3, when=px.In("a", ["y"]))})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("space", "n_configurations"), [(TREE, 6), pytest.param(SPACE, 12, marks=pytest.mark.slow)]
 )
@@ -100,7 +101,7 @@ def test_runs_under_vmap(space, n_configurations):
     assert len({run.tobytes() for run in trace.x}) > 1
 
 
-@pytest.mark.some(2)
+@pytest.mark.some(1)
 @pytest.mark.parametrize("as_told", [np.float64, jnp.float32])
 @pytest.mark.parametrize(
     "x",

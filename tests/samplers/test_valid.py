@@ -106,6 +106,7 @@ def test_members_of_a_pool():
         SAMPLERS[True].ask(KEY, told(), n_valid + 1, np.asarray(X))
 
 
+@pytest.mark.slow
 def test_rows_that_are_not_valid_are_rows_but_not_repeated():
     sampler, best = SAMPLERS[True], np.array([[0.75, 0.125, 1, 9.0]])
     assert px.Status(int(sampler.status(told("valid")))) == px.Status.OK

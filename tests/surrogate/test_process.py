@@ -200,6 +200,7 @@ def test_draws_have_the_conditional_mean_and_covariance():
     np.testing.assert_allclose(inside.mean(axis=0), 0.9, atol=0.03)
 
 
+@pytest.mark.slow
 def test_draws_are_functions():
     x, losses = log()
     at, _ = log(30, seed=1)

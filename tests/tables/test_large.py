@@ -150,6 +150,7 @@ def command(path, capsys, *more):
     return status, "".join(capsys.readouterr())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("more", [["--resamples", "0"], pytest.param([], marks=pytest.mark.slow)])
 def test_command_counts_or_reads(tmp_path, monkeypatch, capsys, more):
     """Both ways print the same table and write the same numbers."""
