@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from benchmarks.load_table import load_table
 from reference import tables
+from tabular_calls import both_ways, evaluate, keys_of, limits
 
 import parzax as px
 
@@ -22,28 +23,6 @@ SMALL = "generated/small"
 def load(name, objectives=None, quantiles=()):
     objectives = tables.OBJECTIVES[name] if objectives is None else objectives
     return load_table(tables.load(name).path, list(objectives), constraint_quantiles=dict(quantiles))
-
-
-@jax.jit
-def evaluate(problem, keys, x):
-    return jax.vmap(problem)(keys, x)
-
-
-@jax.jit
-def both_ways(problem, rows):
-    x = jax.vmap(problem.decode)(rows)
-    return x, jax.vmap(problem.encode)(x)
-
-
-def keys_of(n, seed=0):
-    return jax.random.split(jax.random.key(seed), n)
-
-
-def limits(name, level):
-    """Excess over the threshold in float64, by constraint."""
-    raw = tables.load(name)
-    entries = raw.header["constraints"]
-    return {c: raw.metric(e["array"]) - e["thresholds"][str(level)] for c, e in entries.items()}
 
 
 # --- values --------------------------------------------------------------------------------------

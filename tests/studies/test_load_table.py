@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from benchmarks.load_table import load_table
 from reference import tables
+from tabular_calls import both_ways, evaluate, keys_of, limits
 
 pytestmark = pytest.mark.data
 
@@ -27,28 +28,6 @@ def load(name, objectives=None, quantiles=(), thresholds=()):
         constraint_quantiles=dict(quantiles),
         constraint_thresholds=dict(thresholds),
     )
-
-
-@jax.jit
-def evaluate(problem, keys, x):
-    return jax.vmap(problem)(keys, x)
-
-
-@jax.jit
-def both_ways(problem, rows):
-    x = jax.vmap(problem.decode)(rows)
-    return x, jax.vmap(problem.encode)(x)
-
-
-def keys_of(n, seed=0):
-    return jax.random.split(jax.random.key(seed), n)
-
-
-def limits(name, level):
-    """Excess over the threshold in float64, by constraint."""
-    raw = tables.load(name)
-    entries = raw.header["constraints"]
-    return {c: raw.metric(e["array"]) - e["thresholds"][str(level)] for c, e in entries.items()}
 
 
 def test_float64():

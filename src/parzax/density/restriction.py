@@ -107,8 +107,8 @@ def _missing_parents(space: Space, given: Mapping[str, Any]) -> list[str]:
     loose = {name for name in given if not given.keys() >= {*with_ancestors(space, [name])}}
     children = [name for name in space.names if name not in given and loose & {*space.parents(name)}]
     if children and any(len(space[name]) > 1 for name in loose):
-        reason = f"{children[0]!r} depends on the domain that they select"
-        raise ValueError(f"values: give {', '.join(missing)} too, because {reason}.")
+        reason = f"{children[0]!r} depends on the domain that this selects"
+        raise ValueError(f"values: give {', '.join(missing)} too; {reason}.")
     return missing
 
 
@@ -275,8 +275,8 @@ def fixed_regimes(space: Space, values: Mapping[str, Any], on_device: bool) -> d
     """
     checked: list[str] = []
     for name in (name for name in space.order if name in values):
-        known = all(parent in checked for parent in space.parents(name))
-        if known and not isinstance(values[name], jax.Array):
+        has_parents = all(parent in checked for parent in space.parents(name))
+        if has_parents and not isinstance(values[name], jax.Array):
             checked.append(name)
     if on_device or not checked:
         return {}
