@@ -34,6 +34,14 @@ def _judged(agrees: bool, differs: bool) -> Verdict:
     return DIFFERS if differs else AGREES if agrees else APART
 
 
+def _statistic(result: Any) -> float:
+    return float(result.statistic)
+
+
+def _p_value(result: Any) -> float:
+    return float(result.pvalue)
+
+
 def _folder() -> Path:
     folder = data.folder()
     assert folder is not None, "units that need tables are left out without PARZAX_DATA"
@@ -82,8 +90,8 @@ def reasons() -> Arrays:
     runs = [[_meta_learning(c, 100 + seed, least=0.1) for seed in range(4)] for c in range(5)]
     weights = [float(np.mean(np.median([own[1] for own in of_c], 0)[30:])) for of_c in runs]
     inside = np.mean(_worst_below([own[0] for of_c in runs for own in of_c]) <= 0.1)
-    waits = [[_first_feasible(own, 1000 + seed) for seed in range(300)] for own in ("best one", "left out")]
-    p = stats.mannwhitneyu(*waits, alternative="less").pvalue
+    one, out = ([_first_feasible(own, 1000 + k) for k in range(300)] for own in ("best one", "left out"))
+    p = _p_value(stats.mannwhitneyu(one, out, alternative="less"))
     texts = {"weights": ", ".join(f"{x:.3f}" for x in weights), "inside": f"{inside:.2f}", "p": f"{p:.0e}"}
     return {name: np.array(text) for name, text in texts.items()}
 
@@ -305,7 +313,7 @@ def _cells(best: dict[str, np.ndarray], other: str, base: str) -> str:
     cells = []
     for n in BUDGETS:
         d = np.log(best[other][..., n - 1] / best[base][..., n - 1]).ravel()
-        worse, better = (stats.wilcoxon(d, alternative=side).pvalue for side in ("greater", "less"))
+        worse, better = (_p_value(stats.wilcoxon(d, alternative=side)) for side in ("greater", "less"))
         cells.append("W" if worse < 0.01 else "B" if better < 0.01 else "N")
     return " ".join(cells)
 
@@ -372,11 +380,11 @@ def ei_affine_r() -> Said:
         terms = np.stack([r, np.ones_like(r)], 1)
         residual = ei - terms @ np.linalg.lstsq(terms, ei, rcond=None)[0]
         rest.append(residual.var() / ei.var())
-        order.append(stats.spearmanr(ei, r).statistic)
+        order.append(_statistic(stats.spearmanr(ei, r)))
     texts = (
         f"1 - R² {np.median(rest):.3f}, at least {min(rest):.2g}; rank correlation at least {min(order):.6f}"
     )
-    return _judged(max(rest) < 1e-9, np.mean(np.array(rest) > 1e-3) > 0.5), texts
+    return _judged(max(rest) < 1e-9, bool(np.mean(np.array(rest) > 1e-3) > 0.5)), texts
 
 
 def tpe_linear_time() -> Said:
@@ -386,13 +394,13 @@ def tpe_linear_time() -> Said:
         order, k = np.argsort(f), math.ceil(math.sqrt(len(f)) / 4)
         low, high = Parzen(x[order[:k]], 0, 1), Parzen(x[order[k:]], 0, 1)
         candidates = low.sample(24, rng)
-        candidates[np.argmax(low(candidates) / high(candidates))]
+        np.argmax(low(candidates) / high(candidates))
 
     def gaussian_process(x: np.ndarray, f: np.ndarray) -> None:
         k = np.exp(-0.5 * ((x[:, None] - x[None]) ** 2).sum(-1) / 0.25) + 1e-2 * np.eye(len(x))
         factor = linalg.cho_factor(k, overwrite_a=True)
         across = np.exp(-0.5 * ((rng.random((24, 1, 6)) - x[None]) ** 2).sum(-1) / 0.25)
-        across @ linalg.cho_solve(factor, f)
+        np.dot(across, linalg.cho_solve(factor, f))
         linalg.cho_solve(factor, across.T)
 
     slopes = []
@@ -441,7 +449,7 @@ def _first_feasible(variant: str, seed: int) -> int:
 def best_one_split() -> Said:
     variants = ("best one", "left out", "best half")
     waits = {own: np.array([_first_feasible(own, seed) for seed in range(40)]) for own in variants}
-    p = stats.mannwhitneyu(waits["best one"], waits["left out"], alternative="less").pvalue
+    p = _p_value(stats.mannwhitneyu(waits["best one"], waits["left out"], alternative="less"))
     step = 1e-6
 
     def slope(share: float) -> float:
@@ -503,7 +511,7 @@ def _meta_learning(c: int, seed: int, least: float = 1e-3) -> tuple[np.ndarray, 
 def weight_by_similarity() -> Said:
     medians = [np.median([_meta_learning(c, seed)[1] for seed in range(12)], 0) for c in range(5)]
     means = [float(np.mean(own[30:])) for own in medians]
-    rho = stats.spearmanr(range(5), means).statistic
+    rho = _statistic(stats.spearmanr(range(5), means))
     texts = f"rank correlation {rho:.2f}; weights " + ", ".join(f"{mean:.3f}" for mean in means)
     return _judged(rho <= -0.9 + 1e-9, rho > -0.5), texts
 
@@ -548,7 +556,7 @@ def quantile_uniform() -> Said:
     for function in functions:
         every = np.sort(function(rng.random((1_000_000, 2))))
         q = np.searchsorted(every, function(rng.random((1_000_000, 2))), side="right") / 1e6
-        distances.append(float(stats.kstest(q, "uniform").statistic))
+        distances.append(_statistic(stats.kstest(q, "uniform")))
         counts.append(np.histogram(q, 20, (0, 1))[0])
     apart = float((np.max(counts[:4], 0) / np.min(counts[:4], 0) - 1).max())
     holds = max(distances[:4]) < 0.005 and apart < 0.05
@@ -563,7 +571,7 @@ def conditional_shift() -> Said:
         order = np.argsort(_ellipsoid(x, c))
         groups.append((x[order[:2000]], x[order[2000:]]))
     p = [
-        min(stats.ks_2samp(one[:, d], other[:, d]).pvalue for d in range(4))
+        min(_p_value(stats.ks_2samp(one[:, d], other[:, d])) for d in range(4))
         for one, other in zip(*groups, strict=True)
     ]
     return _judged(min(p) > 0.01, min(p) < 1e-6), f"p {p[0]:.1e} below, {p[1]:.1e} above"
