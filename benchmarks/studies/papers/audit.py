@@ -47,7 +47,7 @@ class Statement:
     """A drawn statement.
 
     Attributes:
-        loop: the function of `audit_loops`, which is also the name of what `beside` computes without rows.
+        loop: the function of `audit_loops`.
         paper, where, printed: the statement, in our words.
         verdict: of the loop, as it was fixed.
         rows: rows of the pages, "page/key", whose verdicts together are that of the statement; if there are
