@@ -16,7 +16,7 @@ from parzax import _checks
 from parzax._compile import compiled, is_tracing
 from parzax._progress import is_shown, progress_bar
 from parzax.samplers.problem import DIRECTIONS, Problem, bind, call_traced
-from parzax.samplers.repeats import signed
+from parzax.samplers.repeats import n_before_repeat, signed
 from parzax.samplers.sampler import Sampler, check_confirm, warn_of_unseen
 from parzax.samplers.stop import Stop, as_rules
 from parzax.samplers.trace import Trace
@@ -41,7 +41,8 @@ OnRound = Callable[[int, Any, State], object]
 class Setup(NamedTuple):
     """What a run is made of; numbers of which no program depends on the values are arrays.
 
-    ``n_confirm`` is None for a run without repeats.
+    ``n_confirm`` is None for a run without repeats at its end. ``repeated`` says whether the first row
+    repeats a configuration, and which, where evaluations do not differ; None if they may.
     """
 
     sampler: Sampler
@@ -52,6 +53,7 @@ class Setup(NamedTuple):
     stop: tuple[Stop, ...]
     on_round: OnRound | None = None
     mesh: Mesh | None = None
+    repeated: tuple[Any, Any] | None = None
 
 
 class Search(NamedTuple):
@@ -174,9 +176,21 @@ def optimize(
     else:
         few = least_capacity(k, _ALONE) if is_light(key, setup) else 0
 
+        # Where no two suggestions are equal by chance, only repeats can tell whether there is noise. So code for
+        # it is compiled once there is some.
+        apart = k == 1 and setup.n_confirm is None and sampler.has_free_continuum(search.state)
+
         def advance_from_host(search: Search, end: int) -> Search:
-            program = _advance["small" if search.state.capacity <= few else "large"]
-            return program(key, setup, search, np.int32(end))
+            program, goes_on = _advance["small" if search.state.capacity <= few else "large"], True
+            while goes_on:
+                repeated = sampler.repeat_without_noise(search.state) if apart else None
+                part, done = end, int(search.done)
+                if repeated is not None:
+                    n_more = 1 if repeated[0] else n_before_repeat(int(search.state.count))
+                    part = min(done + n_more, end)
+                search = program(key, setup._replace(repeated=repeated), search, np.int32(part))
+                goes_on = part < end and int(search.done) == part
+            return search
 
         with progress_bar(n, "evaluations", shown, "compiling") as draw:
 
@@ -197,7 +211,8 @@ def optimize(
 
 def advance(key: PRNGKeyArray, setup: Setup, search: Search, end: Any) -> Search:
     """Rounds of a run, until it has ``end`` evaluations or ``stop`` says so."""
-    sampler, problem, n_evaluations, n_confirm, k, rules, on_round, mesh = setup
+    sampler, problem, n_evaluations, n_confirm, k, rules, on_round, mesh, repeated = setup
+    start = search.done
 
     def goes_on(search: Search) -> Any:
         more = search.done < end
@@ -217,7 +232,10 @@ def advance(key: PRNGKeyArray, setup: Setup, search: Search, end: Any) -> Search
             # Repeats are the first suggestions of a round, so that all of them are in the trace.
             n_later = jnp.maximum(n_evaluations - done - k, 0)
             confirm = jnp.arange(k) < n_confirm - n_later
-        x = sampler.ask(ask, state, k, confirm=confirm)
+        if repeated is None:
+            x = sampler.ask(ask, state, k, confirm=confirm)
+        else:
+            x = jnp.where(repeated[0] & (done == start), repeated[1], sampler.ask_anew(ask, state))
         losses, constraints = evaluate(evaluation, problem, x, mesh)
         rows = jax.lax.dynamic_update_slice_in_dim(rows, constraints, state.count, axis=0)
         state = sampler.tell(state, x, losses, constraints[:, : sampler.n_constraints])

@@ -185,6 +185,11 @@ def is_repeat_due(count: int) -> bool:
     return count % _EVERY_UNKNOWN == 0
 
 
+def n_before_repeat(count: int) -> int:
+    """How many more rows a search without noise has before the next repeat may be due."""
+    return _EVERY_UNKNOWN - count % _EVERY_UNKNOWN
+
+
 def choose_repeats(
     state: State,
     confirm: bool | Bool[Array, "*n"],

@@ -252,14 +252,13 @@ class Sampler(eqx.Module):
         given = self.without_space(), basis, key, state, n
         if candidates is None:
             # All configurations, if suggestions must be new and the space is small enough.
-            new = n > 1 or not self.proposal.repeats
-            every, differs = enumerate_points(self.space, n, dtype) if new else None, None
-            if n == 1 and again is None and starting is False and self.proposal.repeats is None:
-                differs = knows_differences(state)
-                if differs is False and is_repeat_due(int(state.count)):
-                    is_repeat, x = _repeat(basis, state)
-                    if is_repeat:
-                        return x
+            new, differs = n > 1 or not self.proposal.repeats, None
+            every = enumerate_points(self.space, n, dtype) if new else None
+            if n == 1 and again is None and starting is False:
+                repeated = self.repeat_without_noise(state)
+                if repeated is not None and repeated[0]:
+                    return repeated[1]
+                differs = None if repeated is None else False
             return _suggest(*given, every, starting, differs, again)
         x, pool = configurations("candidates", candidates, self.space, basis.frame, dtype)
         if len(pool) < n:
@@ -269,6 +268,26 @@ class Sampler(eqx.Module):
             if n_valid < n:
                 raise ValueError(f"candidates: only {n_valid} of {len(pool)} rows are valid, and n is {n}.")
         return _suggest_members(*given, x, pool, starting)
+
+    def repeat_without_noise(self, state: State) -> tuple[Any, Any] | None:
+        """Whether the next suggestion is a repeat, and which, while no evaluations of a configuration differ.
+
+        None if some may differ, or if the sampler does not repeat by itself. ``state`` is on the host.
+        """
+        if self.proposal.repeats is not None or knows_differences(state) is not False:
+            return None
+        if not is_repeat_due(int(state.count)):
+            return np.False_, np.zeros((1, len(self.space)), state.x.dtype)
+        return _repeat(self.without_space(), self._basis(state), state)
+
+    def has_free_continuum(self, state: State) -> bool:
+        """Whether an always active continuous parameter keeps suggestions apart that are no repeats."""
+        return self._basis(state).free_continuum
+
+    def ask_anew(self, key: PRNGKeyArray, state: State) -> Float[Array, "1 d"]:
+        """`ask` where no evaluations differ, without a repeat: its compiled program is a third smaller."""
+        every = enumerate_points(self.space, 1, state.x.dtype)
+        return _suggest(self.without_space(), self._basis(state), key, state, 1, every, None, False, None)
 
     def score_of(self, state: State, candidates: Any) -> Float[Array, "*j"]:
         """Acquisition function at (..., d) candidates, differentiable in them.

@@ -143,9 +143,10 @@ def find_repeatable(basis: Basis, state: State) -> Bool[Array, " rows"]:
     return basis.frame.allowed(state.points, state.x) & inside
 
 
-def repeat(basis: Basis, state: State) -> tuple[Bool[Array, ""], Float[Array, "1 d"]]:
+def repeat(sampler: Sampler, basis: Basis, state: State) -> tuple[Bool[Array, ""], Float[Array, "1 d"]]:
     """Whether the next suggestion repeats a configuration while no evaluations differ, and which one."""
-    again, rows = choose_repeats(state, False, 1, partial(find_repeatable, basis, state), True, False)
+    by_itself = repeats_by_itself(sampler, state, None)
+    again, rows = choose_repeats(state, False, 1, partial(find_repeatable, basis, state), by_itself, False)
     return again[0], state.x[rows]
 
 
