@@ -259,8 +259,9 @@ class ParzenEstimator:
             IMPOSSIBLE_EVENT; so too for a traced value outside its domain.
 
         Raises:
-            ValueError: unknown names, values outside their domains, or no parameter left; a missing parent
-                that selects one of several domains of a given parameter which others depend on.
+            ValueError: unknown names, values outside their domains, or no parameter left; a code that stands
+                for different choices in different domains, if others depend on the choice and the parents
+                that select the domain are not given.
 
         >>> import jax, numpy as np, parzax as px
         >>> space = px.Space({"x": px.Float(0, 1), "y": px.Float(0, 1)})

@@ -71,11 +71,12 @@ def conditional(
     other parameters; the status gets a bit if the values have no density. Arrays of j values give j results.
     """
     mixture, status, permitted = fitted
-    given, dtype = given_values(space, values), mixture.scale.dtype
-    part, kept, owners = given_rest(space, given, fixed_regimes(space, given, permitted is not None))
+    (given, by_domain), dtype = given_values(space, values), mixture.scale.dtype
+    regimes = fixed_regimes(space, given, by_domain, permitted is not None)
+    part, kept, owners = given_rest(space, given, regimes)
     if part is None:
         raise ValueError("values: no other parameter can be active; use log_prob for the given values.")
-    missing, of_parents = _missing_parents(space, given), None
+    missing, of_parents = _missing_parents(space, given, by_domain, owners), None
     row = [given.get(name, np.nan) for name in space.names]
     batch = np.broadcast_shapes(*map(np.shape, row))
     on_host = permitted is None and not any(isinstance(value, jax.Array) for value in row)
@@ -88,11 +89,13 @@ def conditional(
         pieces, of_name = events.pieces_of(space, missing, {}, dtype)
         parents = events.combinations(space, of_name)
         if on_host:
-            possible = parents.are_possible(frame.encode(parents.put_into(x)), is_given)
+            combined = with_codes(space, frame, parents.put_into(x), by_domain)
+            possible = parents.are_possible(frame.encode(combined), is_given)
             if not possible.any(axis=1).all():
                 raise ValueError(f"values: no values of {', '.join(missing)} allow {dict(values)!r}.")
-            parents = jax.tree.map(lambda a: a[possible.any(axis=0)], parents)
+            parents = jax.tree.map(lambda a: a[possible.any(axis=0) | (len(x) == 0)], parents)
         x, of_parents = parents.put_into(x), (pieces, parents)
+    x = with_codes(space, frame, x, by_domain)
     at = to_device(_encoded(frame, tests, x), dtype) if on_host else (frame, tests, x)
     permitted = _permitted(space, permitted, part, kept)
     basis = replace(on_device(basis_of(space, dtype, families), fitted, x), pairwise=True)
@@ -101,15 +104,39 @@ def conditional(
     return part, _conditioned(basis, mixture, status, permitted, at, of_parents, *fixed)
 
 
-def _missing_parents(space: Space, given: Mapping[str, Any]) -> list[str]:
-    """The parameters without values that given ones depend on; ValueError where no mixture is the answer."""
+def _missing_parents(
+    space: Space, given: Mapping[str, Any], by_domain: Mapping[str, Any], owners: list[tuple[Any, ...]]
+) -> list[str]:
+    """The parameters without values that given ones depend on; ValueError where no mixture is the answer.
+
+    A condition on a number or a choice holds whatever domain it is in; but a code may be of several choices.
+    """
     missing = [name for name in with_ancestors(space, given) if name not in given]
-    loose = {name for name in given if not given.keys() >= {*with_ancestors(space, [name])}}
-    children = [name for name in space.names if name not in given and loose & {*space.parents(name)}]
-    if children and any(len(space[name]) > 1 for name in loose):
-        reason = f"{children[0]!r} depends on the domain that this selects"
-        raise ValueError(f"values: give {', '.join(missing)} too; {reason}.")
+    for condition in (c for owner in owners for c in owner if isinstance(space[c.parent][0], Categorical)):
+        domains: Any = space[condition.parent]
+        parents = [name for name in with_ancestors(space, [condition.parent]) if name in missing]
+        any_code = np.arange(max(len(domain.choices) for domain in domains))
+        codes = by_domain.get(condition.parent, np.stack([any_code for _ in domains], axis=-1))
+        met = np.stack([holds(condition, domain, codes[..., i]) for i, domain in enumerate(domains)])
+        unmet = np.stack([~domain.outside(codes[..., i]) for i, domain in enumerate(domains)]) & ~met
+        if parents and (met.any(axis=0) & unmet.any(axis=0)).any():
+            reason = f"a code of {condition.parent!r} stands for several choices"
+            raise ValueError(f"values: {reason}; give the choice, or {', '.join(parents)} too.")
     return missing
+
+
+def with_codes(
+    space: Space, frame: Frame, x: Float[Any, "n d"], by_domain: Mapping[str, Float[np.ndarray, "*j k"]]
+) -> Float[Any, "n d"]:
+    """Configurations where given choices have their codes in the domains that apply, see `given_values`."""
+    xp = x.__array_namespace__()
+    for name in (name for name in space.order if name in by_domain):
+        codes, column = by_domain[name].reshape(-1, len(space[name])), space.index(name)
+        row = np.arange(len(x)) * len(codes) // max(len(x), 1)
+        # The regime depends on the values of the parents alone.
+        code = xp.asarray(codes, dtype=x.dtype)[row, frame.encode(x).regime[:, column]]
+        x = xp.where(np.arange(len(space)) == column, code[:, None], x)
+    return x
 
 
 def _encoded(
@@ -231,12 +258,17 @@ def with_ancestors(space: Space, names: Iterable[str]) -> tuple[str, ...]:
     return tuple(name for name in space.names if name in wanted)
 
 
-def given_values(space: Space, values: Mapping[str, Any]) -> dict[str, Any]:
-    """Checked native values by name, choices as codes, None as NaN; traced values and arrays of JAX stay."""
+def given_values(
+    space: Space, values: Mapping[str, Any]
+) -> tuple[dict[str, Any], dict[str, Float[np.ndarray, "*j k"]]]:
+    """Checked native values by name, choices as codes, None as NaN; traced values and arrays of JAX stay.
+
+    The second result has the codes of choices in each of the domains of a parameter that has several.
+    """
     _checks.instance("values", values, Mapping, "a mapping of names to values")
     if not values:
         raise ValueError("values: at least one parameter must be given.")
-    out = {}
+    out, by_domain = {}, {}
     for name, value in values.items():
         check_name("values: ", name, space)
         if isinstance(value, (list, tuple)) or np.ndim(value) > 1:
@@ -244,32 +276,40 @@ def given_values(space: Space, values: Mapping[str, Any]) -> dict[str, Any]:
             raise ValueError(f"values: {name!r} is {value!r}; {remedy}.")
         if _checks.is_traced(value) or (isinstance(value, jax.Array) and value.ndim):
             out[name] = value
-        elif isinstance(value, np.ndarray) and value.ndim:
-            out[name] = np.array([_given_value(space, name, one) for one in value.tolist()])
-        else:
-            out[name] = _given_value(space, name, value)
-    return out
+            continue
+        domains, each = (
+            space[name],
+            value.tolist() if isinstance(value, np.ndarray) and value.ndim else [value],
+        )
+        numbers = np.array([[_number(space, name, one, domain) for domain in domains] for one in each])
+        numbers = numbers.reshape(*np.shape(value), len(domains))
+        out[name] = numbers.max(axis=-1)
+        if len(domains) > 1 and isinstance(domains[0], Categorical):
+            by_domain[name] = numbers
+    return out, by_domain
 
 
-def _given_value(space: Space, name: str, value: Any) -> float:
-    """One value as a number: a choice as its code, None as NaN."""
-    domain = space[name][0]
-    if isinstance(domain, Categorical) and choice_key(value) in domain.codes:
-        code = domain.codes[choice_key(value)]
+def _number(space: Space, name: str, value: Any, domain: Any) -> float:
+    """One value as a number: a choice as its code in a domain, -1 if that lacks it; None as NaN."""
+    domains: Any = space[name]
+    if isinstance(domain, Categorical) and any(choice_key(value) in each.codes for each in domains):
+        code = domain.codes.get(choice_key(value), -1)
         other = not isinstance(value, (str, type(None))) and value != code
         if other and not domain.outside(np.asarray(value, np.float64)):
             raise ValueError(
                 f"values: {name!r} = {value!r} is ambiguous: it is one choice and the code of another. "
                 f"Use strings as choices, or compute the conditional from log_prob at arrays of codes."
             )
-        value = code
+        return code
     if isinstance(value, (str, bytes)):
         raise ValueError(f"values: {name!r} = {value!r} is not one of its choices.")
     return math.nan if value is None else float(value)
 
 
-def fixed_regimes(space: Space, values: Mapping[str, Any], on_device: bool) -> dict[str, int]:
-    """Regimes of the single values that are concrete, and do not depend on others that are not.
+def fixed_regimes(
+    space: Space, values: Mapping[str, Any], by_domain: Mapping[str, Any], on_device: bool
+) -> dict[str, tuple[int, float]]:
+    """Regimes and numbers of the single values that are concrete, and do not depend on others that are not.
 
     ValueError for values that cannot be given. With ``on_device`` all regimes depend on arrays of the device.
     """
@@ -283,16 +323,17 @@ def fixed_regimes(space: Space, values: Mapping[str, Any], on_device: bool) -> d
     given = Space({name: space[name] for name in checked})
     columns = np.broadcast_arrays(*(np.asarray(values[name], np.float64) for name in checked))
     rows = np.stack(columns, axis=-1).reshape(-1, len(checked))
+    rows = with_codes(given, given.frame(), rows, by_domain)
     regimes = check_regimes(given, rows, None, np.ones(len(rows), bool))
-    fixed: dict[str, int] = {}
-    for name, of_rows in zip(checked, regimes.T, strict=True):
+    fixed: dict[str, tuple[int, float]] = {}
+    for name, regime, number in zip(checked, regimes.T, rows.T, strict=True):
         if not np.ndim(values[name]) and all(parent in fixed for parent in space.parents(name)):
-            fixed[name] = int(of_rows[0])
+            fixed[name] = int(regime[0]), number[0]
     return fixed
 
 
 def given_rest(
-    space: Space, values: Mapping[str, Any], fixed: Mapping[str, int]
+    space: Space, values: Mapping[str, Any], fixed: Mapping[str, tuple[int, float]]
 ) -> tuple[Space | None, dict[str, tuple[int, ...]], list[tuple[Any, ...]]]:
     """The space of the other parameters when some have given native values (NaN = inactive).
 
@@ -306,8 +347,8 @@ def given_rest(
 
     def is_met(condition: Any) -> bool:
         # A parent that is neither given nor kept cannot be active.
-        parent, regime = condition.parent, fixed.get(condition.parent, INACTIVE)
-        return regime != INACTIVE and holds(condition, space[parent][regime], np.float64(values[parent]))
+        regime, number = fixed.get(condition.parent, (INACTIVE, np.nan))
+        return regime != INACTIVE and holds(condition, space[condition.parent][regime], number)
 
     for name in (name for name in space.order if name not in values):
         possible: dict[int, Domain] = {}
