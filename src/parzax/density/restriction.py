@@ -45,7 +45,7 @@ def marginal(
     kept = {name: range(len(space[name])) for name in with_ancestors(space, names)}
     part = Space({name: space[name] for name in kept})
     columns = {space.index(name): domains for name, domains in kept.items()}
-    return part, _select_columns(mixture, columns), _permitted(space, permitted, part, kept)
+    return part, select_columns(mixture, columns), _permitted(space, permitted, part, kept)
 
 
 def _permitted(
@@ -187,8 +187,8 @@ def _conditioned(
         permitted = earlier if permitted is None else permitted & earlier
 
     def rest(logs: Float[Array, " n1"], permitted: Any) -> Any:
-        part, possible = reweighted(mixture, logs, basis.n_slots, columns)
-        return part, status | jnp.where(possible, 0, jnp.int32(Status.IMPOSSIBLE_EVENT)), permitted
+        weighted, bits = reweighted(mixture, status, logs, basis.n_slots)
+        return select_columns(weighted, columns), bits, permitted
 
     if is_batch:
         return jax.vmap(rest)(logs, permitted)
@@ -211,35 +211,43 @@ def _cut(basis: Basis, mixture: Mixture, pieces: events.Pieces, parents: events.
     return replace(mixture, rows=rows, scale=scale, weight=weight, prior_weight=none)
 
 
-def reweighted(
-    mixture: Mixture, logs: Float[Array, " n1"], n_slots: int, columns: Mapping[int, Iterable[int]]
-) -> tuple[Mixture, Bool[Array, ""]]:
-    """The mixture over the parameters ``columns`` given an event, and whether it has a probability.
-
-    ``logs`` are logs of the event's density under each kernel and the prior, with `finite` stand-ins.
-    """
+@compiled
+def log_total(mixture: Mixture, logs: Float[Array, " n1"], n_slots: int) -> Float[Array, ""]:
+    """log density of an event, from its ``logs`` under each kernel and the prior, see `finite`."""
     weights = jnp.append(mixture.weight, mixture.prior_weight)
-    total = restored(weighted_logsumexp(logs[None], weights)[0], n_slots)
+    return restored(weighted_logsumexp(logs[None], weights)[0], n_slots)
+
+
+@compiled
+def reweighted(
+    mixture: Mixture, status: Int[Array, ""], logs: Float[Array, " n1"], n_slots: int
+) -> tuple[Mixture, Int[Array, ""]]:
+    """The kernels given an event (see `log_total`), and the status."""
+    weights, total = jnp.append(mixture.weight, mixture.prior_weight), log_total(mixture, logs, n_slots)
     factors = logs - jnp.where(jnp.isfinite(total), total, 0)
     # A kernel of weight 0 keeps weight 0, even if its factor is infinite.
     most = _LARGEST_FACTOR * math.log(float(jnp.finfo(weights.dtype).max))
     weights = weights * jnp.exp(jnp.where(weights > 0, factors, jnp.minimum(factors, most)))
-    rest = _select_columns(mixture, columns)
     # The prior's weight may now be as small as its factor at the given values.
-    rest = replace(rest, weight=weights[:-1], prior_weight=weights[-1], anchored=False)
-    return rest, total > -jnp.inf
+    mixture = replace(mixture, weight=weights[:-1], prior_weight=weights[-1], anchored=False)
+    return mixture, status | jnp.where(total > -jnp.inf, 0, jnp.int32(Status.IMPOSSIBLE_EVENT))
 
 
-def _select_columns(mixture: Mixture, columns: Mapping[int, Iterable[int]]) -> Mixture:
+def select_columns(mixture: Mixture, columns: Mapping[int, Iterable[int]]) -> Mixture:
     """The mixture over some parameters: ``columns`` maps their indices to the indices of kept domains."""
-    which = np.array(list(columns))
-    rows = jax.tree.map(lambda a: a[:, which], mixture.rows)
-    regime = jnp.full_like(rows.regime, INACTIVE)
-    for j, domains in enumerate(columns.values()):
-        for new, old in enumerate(domains):
-            regime = regime.at[:, j].set(jnp.where(rows.regime[:, j] == old, new, regime[:, j]))
+    kept = [list(domains) for domains in columns.values()]
+    # New numbers by old ones; the last is that of inactive parameters.
+    old = range(max(map(max, kept)) + 2)
+    new = np.array([[domains.index(i) if i in domains else INACTIVE for i in old] for domains in kept])
+    return _selected(mixture, np.array(list(columns)), new.astype(np.int32))
+
+
+@compiled
+def _selected(mixture: Mixture, which: Int[Any, " k"], new: Int[Any, "k r"]) -> Mixture:
+    of_rows = mixture.rows, mixture.scale, mixture.wide
+    rows, scale, wide = jax.tree.map(lambda a: a[..., which], of_rows)
+    regime = jnp.asarray(new).at[np.arange(len(which)), rows.regime].get(mode="fill", fill_value=INACTIVE)
     rows = replace(rows, regime=regime)
-    scale, wide = mixture.scale[:, which], jax.tree.map(lambda a: a[which], mixture.wide)
     return replace(mixture, rows=rows, scale=scale, wide=wide, tables=None, coefficients=None)
 
 
