@@ -321,26 +321,28 @@ LISTS = px.Space(
 
 def test_choices_of_several_lists():
     """A choice is the same one in each list; a code may be of several choices, without the parent."""
-    rows = np.asarray(LISTS.sample(jax.random.key(0), 8))
-    pe = px.ParzenEstimator.fit(LISTS, rows)
+    pe = px.ParzenEstimator.fit(LISTS, np.asarray(LISTS.sample(jax.random.key(0), 8)))
     points, _ = all_configurations(LISTS)
-    log_prob, names = np.asarray(pe.log_prob(points)), np.array([["a", "b"], ["b", "d"], ["", ""]])
-    is_active = ~np.isnan(points[:, 1])
-    choice = np.where(is_active, names[tuple(np.nan_to_num(points[:, :2]).astype(int).T)], "inactive")
+    log_prob, lists = np.asarray(pe.log_prob(points)), np.array([["a", "b"], ["b", "d"], ["", ""]])
+    choice = lists[tuple(np.nan_to_num(points[:, :2]).astype(int).T)]
+    choice = np.where(np.isnan(points[:, 1]), "inactive", choice)
+    x = jnp.asarray(points[:, [0, 2, 3]])
     batch = pe.conditional({"c": np.array(["a", "b", "d", None], dtype=object)})
-    of_batch = jax.vmap(lambda one: one.log_prob(jnp.asarray(points[:, [0, 2, 3]])))(batch)
+    of_batch = jax.vmap(lambda one: one.log_prob(x))(batch)
+    of_one = pe.conditional({"c": "b"}).log_prob(x)
+    np.testing.assert_allclose(of_one, of_batch[1], rtol=1e-10)
     for j, name in enumerate(["a", "b", "d", "inactive"]):
-        x = points[choice == name]
-        wanted = log_prob[choice == name] - np.log(np.exp(log_prob[choice == name]).sum())
-        one = pe.conditional({"c": None if name == "inactive" else name})
-        np.testing.assert_allclose(one.log_prob(x[:, [0, 2, 3]]), wanted, rtol=1e-10, atol=1e-10)
-        np.testing.assert_allclose(of_batch[j, choice == name], wanted, rtol=1e-10, atol=1e-10)
-    both = pe.conditional({"p": "v", "c": "d"})
-    assert both.space.names == ("h",)
-    np.testing.assert_allclose(both.prob(np.array([[0.0], [1.0]])).sum(), 1, rtol=1e-10)
+        here = choice == name
+        wanted = log_prob[here] - np.log(np.exp(log_prob[here]).sum())
+        np.testing.assert_allclose(of_batch[j, here], wanted, rtol=1e-10, atol=1e-10)
+
+    def log_prob_of_g(p, c):
+        return pe.conditional({"p": p, "c": c}).log_prob(jnp.array([1.0]))
+
     traced = jax.jit(lambda p: pe.conditional({"p": p, "c": "b"}).log_prob(jnp.array([1, jnp.nan])))
-    for p, code in ((0, 1), (1, 0)):
-        single = pe.conditional({"p": p, "c": code}).log_prob(np.array([1.0]))
-        np.testing.assert_allclose(traced(p), single, rtol=1e-10)
+    for p, code in (("u", 1), ("v", 0)):
+        wanted = log_prob_of_g(p, code)
+        np.testing.assert_allclose(log_prob_of_g(p, "b"), wanted, rtol=1e-10)
+        np.testing.assert_allclose(traced("uv".index(p)), wanted, rtol=1e-10)
     with pytest.raises(ValueError, match="code of 'c' stands for several choices; give the choice, or p too"):
         pe.conditional({"c": 1})
