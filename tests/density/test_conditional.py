@@ -136,6 +136,7 @@ def test_traced_values_are_arrays_of_values(fitted):
     np.testing.assert_allclose(traced, wanted, rtol=1e-12)
     assert not status.any()
     assert not batch.status.any()
+    assert pe.conditional({"k": np.zeros(0)}).status.shape == (0,)
 
 
 @pytest.mark.slow

@@ -109,7 +109,7 @@ def _missing_parents(
 ) -> list[str]:
     """The parameters without values that given ones depend on; ValueError where no mixture is the answer.
 
-    A condition on a number or a choice holds whatever domain it is in; but a code may be of several choices.
+    Numbers and choices meet a condition whatever their domain is; but a code may stand for several choices.
     """
     missing = [name for name in with_ancestors(space, given) if name not in given]
     for condition in (c for owner in owners for c in owner if isinstance(space[c.parent][0], Categorical)):
@@ -181,7 +181,8 @@ def _conditioned(
         logs = jnp.pad(logs, ((0, 0), (0, 1)))  # for a prior without weight
         mixture = _cut(basis, mixture, *of_parents)
         if permitted is not None:
-            permitted = (permitted.reshape(*possible.shape, -1) & possible[..., None]).any(axis=1)
+            permitted = permitted.reshape(*possible.shape, permitted.shape[-1])
+            permitted = (permitted & possible[..., None]).any(axis=1)
     if earlier is not None:
         earlier = jnp.broadcast_to(earlier, (len(logs), *earlier.shape))
         permitted = earlier if permitted is None else permitted & earlier
@@ -285,10 +286,8 @@ def given_values(
         if _checks.is_traced(value) or (isinstance(value, jax.Array) and value.ndim):
             out[name] = value
             continue
-        domains, each = (
-            space[name],
-            value.tolist() if isinstance(value, np.ndarray) and value.ndim else [value],
-        )
+        domains = space[name]
+        each = value.tolist() if isinstance(value, np.ndarray) and value.ndim else [value]
         numbers = np.array([[_number(space, name, one, domain) for domain in domains] for one in each])
         numbers = numbers.reshape(*np.shape(value), len(domains))
         out[name] = numbers.max(axis=-1)
