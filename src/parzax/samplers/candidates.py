@@ -57,9 +57,10 @@ class Proposal(eqx.Module):
             good density; the weight of a row in this density then falls smoothly with its rank. False takes
             the n best of all candidates, from the densities of a single suggestion; so it is for several
             objectives, under constraints and for pools in any case (docs/studies/batches.md). Static.
-        one_branch: whether only candidates with the same active parameters and domains as the first one are
-            compared, if there are conditions. Otherwise a branch with many parameters is preferred, because
-            its candidates are far from all evaluated rows. Static.
+        one_branch: whether only candidates of one branch, with the same active parameters and domains, are
+            compared, if there are conditions: of the branch with the largest ratio of its shares in the two
+            densities, for each member of a batch of the branch that its first candidate has. Otherwise a
+            branch with many parameters is preferred, as its candidates are far from all rows. Static.
 
     Raises:
         TypeError, ValueError: invalid settings.
@@ -282,15 +283,17 @@ def best_of_candidates(
 ) -> Points:
     """The n best of the candidates ``drawn``, or with ``by_member`` the best of each member's candidates.
 
-    With ``one_branch`` candidates in the branches of the first n come before the others. ``fillers`` complete
-    the batch if candidates are equal or seen. Configurations that are seen come after all others. Candidates
-    outside the space, which a pool may contain, come last.
+    With ``one_branch`` candidates in the branch of `best_branch` come before the others, in a batch those in
+    the branches of the first n. ``fillers`` complete the batch if candidates are equal or seen.
+    Configurations that are seen come after all others. Candidates outside the space, which a pool may
+    contain, come last.
     """
     pool = drawn if fillers is None else concatenate(drawn, fillers)
     scores = score_valid(score, pool)
     keys = [-scores]
     if one_branch and basis.frame.n_rounds:
-        keys.append(~(pool.regime[:, None] == drawn.regime[None, :n]).all(axis=-1).any(axis=-1))
+        of_branches = drawn[:n] if n > 1 else drawn[best_branch(drawn, scores[: len(drawn)])[None]]
+        keys.append(~(pool.regime[:, None] == of_branches.regime[None]).all(axis=-1).any(axis=-1))
     if n == 1 and seen is None:
         return pool[jnp.lexsort(keys)[:1]] if keys[1:] else pool[jnp.argmax(scores)[None]]
     last = () if seen is None else (seen(pool), ~pool.valid.all(axis=-1))
@@ -302,6 +305,19 @@ def best_of_candidates(
         first &= pool.valid.all(axis=-1)
         place = jnp.argsort(jnp.lexsort((place, ~first, *last)))
     return pool[pick_different(basis, pool, place, n)]
+
+
+def best_branch(drawn: Points, scores: Float[Array, " j"]) -> Int[Array, ""]:
+    """A candidate in the branch with the largest ratio of its shares in the densities below and above.
+
+    For draws from the density below, the mean of above / below over a branch is the inverse of this ratio.
+    One more draw, where both are equal, counts in each branch, so that few draws give a moderate ratio.
+    """
+    usable = scores > -jnp.inf
+    same = (drawn.regime[:, None] == drawn.regime[None]).all(axis=-1) & usable[None]
+    total = jax.nn.logsumexp(jnp.where(same, -scores[None], -jnp.inf), axis=-1)
+    inverse = jnp.logaddexp(total, 0) - jnp.log1p(same.sum(axis=-1).astype(total.dtype))
+    return jnp.argmin(jnp.where(usable, inverse, jnp.inf))
 
 
 def score_valid(score: Score, at: Points) -> Float[Array, " j"]:

@@ -16,7 +16,7 @@ from parzax import _checks
 from parzax._compile import compiled, is_tracing
 from parzax._progress import is_shown, progress_bar
 from parzax.samplers.problem import DIRECTIONS, Problem, bind, call_traced
-from parzax.samplers.repeats import n_before_repeat, signed
+from parzax.samplers.repeats import n_until_repeat, signed
 from parzax.samplers.sampler import Sampler, check_confirm, warn_of_unseen
 from parzax.samplers.stop import Stop, as_rules
 from parzax.samplers.trace import Trace
@@ -176,9 +176,10 @@ def optimize(
     else:
         few = least_capacity(k, _ALONE) if is_light(key, setup) else 0
 
-        # Where no two suggestions are equal by chance, only repeats can tell whether there is noise. So code for
-        # it is compiled once there is some.
-        apart = k == 1 and setup.n_confirm is None and sampler.has_free_continuum(search.state)
+        # Where suggestions are never equal by chance, only repeats can tell whether there is noise. So code
+        # for noise is compiled once there is some.
+        basis = sampler.smoothing.basis(sampler.space, search.state.x.dtype)
+        apart = k == 1 and setup.n_confirm is None and basis.free_continuum
 
         def advance_from_host(search: Search, end: int) -> Search:
             program, goes_on = _advance["small" if search.state.capacity <= few else "large"], True
@@ -186,8 +187,7 @@ def optimize(
                 repeated = sampler.repeat_without_noise(search.state) if apart else None
                 part, done = end, int(search.done)
                 if repeated is not None:
-                    n_more = 1 if repeated[0] else n_before_repeat(int(search.state.count))
-                    part = min(done + n_more, end)
+                    part = min(done + max(n_until_repeat(int(search.state.count)), 1), end)
                 search = program(key, setup._replace(repeated=repeated), search, np.int32(part))
                 goes_on = part < end and int(search.done) == part
             return search

@@ -180,14 +180,9 @@ def best_rows(directions: tuple[str, ...], state: State) -> Best:
     return Best(x, losses, constraints, mask)
 
 
-def is_repeat_due(count: int) -> bool:
-    """Whether a search without noise may repeat a configuration after so many rows."""
-    return count % _EVERY_UNKNOWN == 0
-
-
-def n_before_repeat(count: int) -> int:
-    """How many more rows a search without noise has before the next repeat may be due."""
-    return _EVERY_UNKNOWN - count % _EVERY_UNKNOWN
+def n_until_repeat(count: int) -> int:
+    """How many more rows a search without noise has before it may repeat a configuration; 0 if it may now."""
+    return -count % _EVERY_UNKNOWN
 
 
 def choose_repeats(

@@ -30,7 +30,7 @@ from parzax.density.prior import Beliefs
 from parzax.density.smoothing import AbstractSmoothing
 from parzax.samplers import suggestion
 from parzax.samplers.candidates import AbstractStart, Proposal, RandomStart, enumerate_points
-from parzax.samplers.repeats import Best, best_rows, has_differences, is_repeat_due, signed
+from parzax.samplers.repeats import Best, best_rows, has_differences, n_until_repeat, signed
 from parzax.space import Frame, Points, Space
 from parzax.space.checks import refuse_rows
 from parzax.split import AbstractSplit, State
@@ -276,13 +276,9 @@ class Sampler(eqx.Module):
         """
         if self.proposal.repeats is not None or knows_differences(state) is not False:
             return None
-        if not is_repeat_due(int(state.count)):
+        if n_until_repeat(int(state.count)):
             return np.False_, np.zeros((1, len(self.space)), state.x.dtype)
         return _repeat(self.without_space(), self._basis(state), state)
-
-    def has_free_continuum(self, state: State) -> bool:
-        """Whether an always active continuous parameter keeps suggestions apart that are no repeats."""
-        return self._basis(state).free_continuum
 
     def ask_anew(self, key: PRNGKeyArray, state: State) -> Float[Array, "1 d"]:
         """`ask` where no evaluations differ, without a repeat: its compiled program is a third smaller."""

@@ -22,7 +22,7 @@ from parzax._words import plural
 from parzax.density.basis import Basis
 from parzax.lens._programs import keep_programs
 from parzax.samplers import Sampler
-from parzax.samplers.repeats import choose_repeats, is_repeat_due
+from parzax.samplers.repeats import choose_repeats, n_until_repeat
 from parzax.samplers.sampler import warn_of_unseen
 from parzax.samplers.suggestion import repeats_by_itself, rows_for_groups, suggest_points
 from parzax.space import Domain, Float, Int, Points, Space
@@ -124,9 +124,8 @@ class Session:
             # A program is needed for each size of the state, while it is starting and later, and for noise.
             starting = len(log.losses) < self.sampler.start.n_startup
             differs = None if starting or log.differs else False
-            due = (
-                differs is False and self.sampler.proposal.repeats is None and is_repeat_due(len(log.losses))
-            )
+            due = differs is False and self.sampler.proposal.repeats is None
+            due = due and n_until_repeat(len(log.losses)) == 0
             at, (again, row) = None, repeat(self._model, state) if due else (np.False_, None)
             if not again:
                 program = len(state[0]), starting, differs
