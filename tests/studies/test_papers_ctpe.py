@@ -267,7 +267,7 @@ def test_levels_of_peers_hold_and_break(monkeypatch):
     assert set(bad.values()) == {DIFFERS}, bad
 
 
-# Rules of `fixed_rules`: factors of losses, and the verdict of each.
+# Of `fixed_rules`: factors of losses, and the verdict of each.
 BY_LEVEL = {
     AGREES: ((1.0, 2.0, 4.0), (1.0, 1.1, 1.2)),
     DIFFERS: ((1.0, 1.6, 1.6), (1.0, 4.0, 4.0)),
