@@ -69,16 +69,15 @@ def hypermapper(results: Results) -> Row:
         wins += ours < theirs
     low, high = np.percentile(wins, [2.5, 97.5])
     p = holm([float(scipy.stats.mannwhitneyu(ours, theirs).pvalue) for ours, theirs in pairs])
-    loose = np.array([s.quantile == LOOSE for s in own])
-    lost = bool((higher & (p < 0.05) & loose).any())
+    quantiles = np.array([s.quantile for s in own])
+    lost = bool((higher & (p < 0.05) & (quantiles == LOOSE)).any())
     if lost or high <= 5:
         verdict = Verdict.DIFFERS
     else:
         verdict = Verdict.AGREES if lower.sum() >= 7 and low >= 5 else Verdict.NOT_TOLD_APART
+    outcomes = lower, higher, ~lower & ~higher
     counts = {
-        q: Count(*(int(x[at].sum()) for x in (lower, higher, ~lower & ~higher)))
-        for q in settings.PRINTED_QUANTILES
-        for at in [[s.quantile == q for s in own]]
+        q: Count(*(int(one[quantiles == q].sum()) for one in outcomes)) for q in settings.PRINTED_QUANTILES
     }
     text = ", ".join(f"{q:g}: {count}" for q, count in counts.items())
     each = "; ".join(
@@ -111,8 +110,7 @@ def two_constraints(results: Results) -> Row:
     """
     key, where = "cnsga-two", "Appendix G.1, Figure 9"
     printed = "CNSGA-II converges more slowly with two constraints than with one "
-    printed += "[chance that one has the lower loss: interval above 0.5, in 2 of 3 "
-    printed += "tables and quantiles]"
+    printed += "[chance that one has the lower loss: interval above 0.5, in 2 of 3 tables and quantiles]"
     own = [s for q in settings.PRINTED_QUANTILES for s in chosen(results, (CNSGA, OURS), q, "hpolib")]
     if not own:
         return missing(key, where, printed, NEEDS)
@@ -127,7 +125,7 @@ def two_constraints(results: Results) -> Row:
                 better = superiority(losses[one], losses[both]).mean(axis=-1)
                 found[name][s] = better, drawn[one], drawn[both]
     means = {s: float(better.mean()) for s, (better, *_) in found[CNSGA].items()}
-    (mean, low, high) = _mean_and_interval(list(found[CNSGA].values()))
+    mean, low, high = _mean_and_interval(list(found[CNSGA].values()))
     by_table, by_quantile = (
         {name: np.mean([x for s, x in means.items() if s[place] == name]) for name in {s[place] for s in own}}
         for place in (0, 2)
