@@ -382,6 +382,7 @@ def check_run(
     )
     if state is not None:
         sampler.check_state(state)
+        sampler.check_space(state)
     n_evaluations = _checks.whole_number("n_evaluations", n_evaluations, 1)
     n_confirm = _checks.whole_number("n_confirm", n_confirm, 0, n_evaluations)
     n_parallel = _checks.whole_number("n_parallel", n_parallel, 1)

@@ -37,6 +37,10 @@ from parzax.split import AbstractSplit, State
 from parzax.split.state import violations
 
 
+# Up to this difference coordinates in two precisions are the same.
+_SAME = 1e-4
+
+
 def check_confirm(name: str, sampler: "Sampler") -> None:
     """ValueError for several objectives."""
     if sampler.n_objectives > 1:
@@ -350,6 +354,19 @@ class Sampler(eqx.Module):
                 has = plural(part.shape[-1], name)
                 raise ValueError(f"the state has {has}, the sampler {n}; use this sampler's init().")
         _checks.check_precision("the state", state.x.dtype, jnp.result_type(float))
+
+    def check_space(self, state: State) -> None:
+        """ValueError if rows of a state, one or several, have other coordinates in this space."""
+        if _checks.is_traced(state):
+            return
+        state, frame = jax.device_get(state), self.space.frame()
+        present = np.arange(state.capacity) < np.asarray(state.count)[..., None]
+        points = jax.tree.map(lambda a: a[present], state.points)
+        # Values outside a range that has moved count as the nearest ones inside.
+        for at in (frame.encode(state.x[present]), frame.nearest(state.x[present])):
+            if (np.abs(at.unit - points.unit) <= _SAME).all() and (at.regime == points.regime).all():
+                return
+        raise ValueError("state: its rows are of a space with other domains; use sampler.move(state).")
 
     def _basis(self, state: State) -> Basis:
         """The basis: on the device in an eager call, as NumPy constants in a trace."""

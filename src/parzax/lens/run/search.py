@@ -68,9 +68,10 @@ def minimize(
 
     Args:
         function: called with a dict of named values, as `parzax.Space.as_dict` gives them: choices as they
-            were written, ints for `Int`, no inactive parameters. It returns a number, or a dict with a number
-            for each name in ``directions`` and ``constraints``, whose other entries are ignored. An
-            evaluation that raises an exception or returns NaN has failed, and counts as bad.
+            were written, ints for `Int`, no inactive parameters, nested ones as "optimizer.momentum". It
+            returns a number, or a dict with a number for each name in ``directions`` and ``constraints``,
+            whose other entries are ignored. An evaluation that raises an exception or returns NaN has failed,
+            and counts as bad.
         space: a `parzax.Space`, or a dict of domains.
         n: number of evaluations, those in the folder and failed ones included.
         key: random key; ``jax.random.key(0)`` by default.
