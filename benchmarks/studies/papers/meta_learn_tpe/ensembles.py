@@ -8,9 +8,9 @@ and crowding distance. What it does not say was fixed before the runs, as the wo
   weights, variances with their squares.
 * TST-R (Wistuba et al., 2018): Epanechnikov kernel of the share of misranked pairs, bandwidth `BANDWIDTH`.
   Means are mixed, and the variance is the target's alone.
-* ParEGO (Knowles, 2006): augmented Chebyshev norm, with `RHO`, of losses scaled to [0, 1] among the rows of
-  their task. Each step draws one of 11 weights, which is that of all tasks; rows are ordered by the norm. The
-  acquisition is the expected improvement over the best row.
+* ParEGO (Knowles, 2006): augmented Chebyshev norm, with 0.05 of the sum, of losses scaled to [0, 1] among the
+  rows of their task. Each step draws one of 11 weights, which is that of all tasks; rows are ordered by the
+  norm. The acquisition is the expected improvement over the best row.
 * EHVI: exact, with 1.1 times the worst value as reference point, as in the authors' program.
 * Sources are ranked by posterior means. The acquisition is computed at every entry of the table, and no entry
   is chosen twice.
@@ -54,8 +54,8 @@ PREFERENCES: dict[str, tuple[float | None, ...]] = {"EHVI": (None,), "ParEGO": t
 NMT, HPOLIB = "nmt_bench", "hpolib"
 # Runs, and evaluations by benchmark; runs of ours and of the warm start beside them.
 N_RUNS, N_EVALUATIONS, N_BESIDE = {NMT: 20, HPOLIB: 10}, {NMT: 100, HPOLIB: 40}, 100
-# Bootstraps of RGPE, bandwidth of TST-R, the sum's share of ParEGO's norm.
-N_BOOTSTRAPS, BANDWIDTH, RHO = 1000, 0.1, 0.05
+# Bootstraps of RGPE, bandwidth of TST-R.
+N_BOOTSTRAPS, BANDWIDTH = 1000, 0.1
 # Kernel values that are computed at once.
 MOST_VALUES = 4_000_000
 SAME = Range(0.8, 1.25)
@@ -203,18 +203,14 @@ METHODS = {f"{weights} with {acquisition}": acquisition for weights in WEIGHTS f
 # --- models and acquisitions -----------------------------------------------------------------------------
 
 
-def chebyshev(losses: np.ndarray, first: float) -> np.ndarray:
-    """(..., n, 1) augmented Chebyshev norm of losses (..., n, 2), with the weight of the first one."""
-    low, high = losses.min(axis=-2, keepdims=True), losses.max(axis=-2, keepdims=True)
-    weighted = (losses - low) / np.maximum(high - low, 1e-12) * [first, 1 - first]
-    return weighted.max(axis=-1, keepdims=True) + RHO * weighted.sum(axis=-1, keepdims=True)
-
-
 def fitted_to(losses: np.ndarray, preference: float | None) -> np.ndarray:
     """(..., n, m) what models of losses (..., n, 2) are fitted to: larger is better, mean 0, deviation 1."""
-    aim = losses if preference is None else chebyshev(losses, preference)
-    deviation = np.maximum(aim.std(axis=-2, keepdims=True), 1e-12)
-    return (aim.mean(axis=-2, keepdims=True) - aim) / deviation
+    if preference is not None:
+        low, high = losses.min(axis=-2, keepdims=True), losses.max(axis=-2, keepdims=True)
+        shares = (losses - low) / np.maximum(high - low, 1e-12)
+        losses = px.importance.chebyshev(shares, np.array([preference, 1 - preference]))[..., None]
+    deviation = np.maximum(losses.std(axis=-2, keepdims=True), 1e-12)
+    return (losses.mean(axis=-2, keepdims=True) - losses) / deviation
 
 
 class Processes:
