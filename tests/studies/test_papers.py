@@ -9,7 +9,7 @@ import time
 import jax
 import numpy as np
 import pytest
-from benchmarks.studies.papers import audit, runs
+from benchmarks.studies.papers import audit, first_draw, runs
 from benchmarks.studies.papers.__main__ import PAGES, PAPERS
 from benchmarks.studies.papers.cond_ped_anova import more_statements, times
 from benchmarks.studies.papers.cond_ped_anova.curves import LEVELS, PROBLEMS, Curves
@@ -126,33 +126,69 @@ def test_what_is_not_told_apart_says_what_would_tell():
 
 
 def test_the_drawn_statements_can_break():
-    """Catches a row that another page has no more, and numbers of no consequence for a verdict."""
-    still, jump = np.full((1, 99, 3), 1.0), np.full((1, 99, 3), 1.0)
-    jump[:, :40, 0] = 20.0
-    of_how = {"weighted": still, "plain": jump}
-    names = ("quantiles", "picks", "thresholds", "probability", "ties")
+    """Catches a row that another page has no more, numbers of no consequence, and a loop unheard."""
+    own = {
+        "reasons": {name: np.array("?") for name in ("weights", "inside", "p")},
+        "suggestions": {"shares": np.full(10, 0.8)},
+        "activity": {"n": np.array(9), "other": np.array(0)},
+        "products": {"main": np.zeros(2), "explained": np.zeros(3)},
+        "quantiles": {"gaps": np.zeros((3, 19))},
+        "shift": {"similarity": np.array([0.95, 0.95]), "error": np.array(0.01)},
+    }
+    bad = {
+        "suggestions": {"shares": np.full(10, 0.1)},
+        "activity": {"n": np.array(9), "other": np.array(1)},
+        "products": {"main": np.array([0, 0.1]), "explained": np.zeros(3)},
+        "quantiles": {"gaps": np.full((3, 19), 0.01)},
+        "shift": {"similarity": np.array([0.2, 0.95]), "error": np.array(0.01)},
+    }
+    computed = {f"drawn-{place}" for place, drawn in audit.STATEMENTS.items() if not drawn.rows}
+    good = audit.rows(own)
+    assert len(good) == 20
+    assert {row.verdict for row in good if row.key in computed} == {AGREES}
+    assert {row.verdict for row in audit.rows(own | bad) if row.key in computed} == {DIFFERS}
+    without = {row.key: row for row in audit.rows({k: v for k, v in own.items() if k != "activity"})}
+    assert without["drawn-23"].verdict is NOT_RUN
+    assert without["drawn-54"].loop == "differs: not confirmed"
+    again = {"loops/tpe_split": {"verdict": np.array("differs"), "numbers": np.array("3 of 4")}}
+    (row,) = (row for row in audit.rows(own | again) if row.key == "drawn-0")
+    assert (row.loop, row.note) == ("agrees; run again: differs", "loop: 3 of 4")
+
+
+def test_the_page_of_the_draw_counts_its_loops():
+    """Catches a sentence that a new verdict has left behind."""
+    with (PAGES / "audit.csv").open(newline="", encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+    loops = [row["loop"].split("; run again")[0] for row in rows]
+    assert len(loops) == len(audit.STATEMENTS) == 20
+    assert f"{sum(not own.endswith('not confirmed') for own in loops)} are confirmed" in audit.ABOUT
+    assert f"{sum(bool(drawn.rows) for drawn in audit.STATEMENTS.values())} had a row" in audit.ABOUT
+    of_page = {row["key"]: row["loop"].split(":")[0].split(";")[0] for row in rows}
+    assert of_page == {f"drawn-{place}": drawn.verdict for place, drawn in audit.STATEMENTS.items()}
+
+
+def test_the_statements_of_the_first_draw_can_break():
+    """Catches numbers of no consequence for a verdict."""
+    names = ("quantiles", "picks", "probability", "ties")
     errors = {f"error/{name}": np.full(3, 0.05) for name in ("f-ANOVA", "PED-ANOVA", "parzax")}
     good = {
-        "curves": {f"{how}/{name}": own for how, own in of_how.items() for name in audit.PROBLEMS},
-        "presets": dict.fromkeys(names, np.zeros(2)),
-        "slopes": {"gap": np.zeros(2)},
-        "categories": {"cifar10": np.array([15625, *[5] * 6])},
-        "accuracy": errors | {"seconds/f-ANOVA": np.full(3, 9.0), "seconds/PED-ANOVA": np.full(3, 0.1)},
+        "first/presets": dict.fromkeys(names, np.zeros(2)),
+        "first/slopes": {"gap": np.zeros(2)},
+        "first/categories": {"cifar10": np.array([15625, *[5] * 6])},
+        "first/accuracy": errors | {"seconds/f-ANOVA": np.full(3, 9.0), "seconds/PED-ANOVA": np.full(3, 0.1)},
     }
-    computed = {f"drawn-{place}" for place, (*_, keys) in audit.STATEMENTS.items() if not keys}
-    rows = audit.rows(good)
-    assert len(rows) == 20
-    assert {row.verdict for row in rows if row.key in computed} == {AGREES}
     bad = {
-        "curves": {f"{how}/{name}": jump for how in of_how for name in audit.PROBLEMS},
-        "presets": dict.fromkeys(names, np.ones(2)),
-        "slopes": {"gap": np.ones(2)},
-        "categories": {"cifar10": np.array([15625, *[5] * 5])},
-        "accuracy": good["accuracy"] | {"seconds/f-ANOVA": np.full(3, 0.2)},
+        "first/presets": dict.fromkeys(names, np.ones(2)),
+        "first/slopes": {"gap": np.ones(2)},
+        "first/categories": {"cifar10": np.array([15625, *[5] * 5])},
+        "first/accuracy": good["first/accuracy"] | {"seconds/f-ANOVA": np.full(3, 0.2)},
     }
-    assert {row.verdict for row in audit.rows(bad) if row.key in computed} == {DIFFERS}
-    nothing = {row.key: row.verdict for row in audit.rows(good | {"categories": {}, "accuracy": {}})}
-    assert nothing["drawn-15"] is nothing["drawn-22"] is NOT_RUN
+    for found, verdict in ((good, AGREES), (bad, DIFFERS)):
+        assert [row.verdict for row in first_draw.rows(found)] == [verdict] * 7
+    nothing = {
+        row.key: row.verdict for row in first_draw.rows(good | {"first/categories": {}, "first/accuracy": {}})
+    }
+    assert nothing["first-categories"] is nothing["first-accuracy"] is NOT_RUN
 
 
 # --- the curves of conditional PED-ANOVA ------------------------------------------------------

@@ -40,6 +40,7 @@ class Row:
             seen in 80 % of cases.
         reason: why it differs, or what would tell it apart.
         code: the file that computes it, from the root of the repository.
+        loop: the verdict of a loop that was written before the row was read, where there is one.
     """
 
     key: str
@@ -50,6 +51,7 @@ class Row:
     note: str = ""
     reason: str = ""
     code: str = ""
+    loop: str = ""
 
     @property
     def remarks(self) -> str:
@@ -155,12 +157,19 @@ def page_table(rows: Sequence[Row]) -> str:
     def cell(text: str) -> str:
         return text.replace("|", "\\|").replace("\n", " ")
 
-    lines = ["| where | printed | ours | verdict | note | code |", "| --- | --- | --- | --- | --- | --- |"]
+    names = ["where", "printed", "ours", "verdict", *_of_loop(rows), "note", "code"]
+    lines = [f"| {' | '.join(names)} |", f"| {' | '.join(['---'] * len(names))} |"]
     for row in rows:
         code = f"[`{Path(row.code).name}`](../../../{row.code})" if row.code else ""
-        cells = (row.where, row.printed, row.ours, f"**{row.verdict}**", row.remarks, code)
+        loop = [row.loop for _ in _of_loop(rows)]
+        cells = (row.where, row.printed, row.ours, f"**{row.verdict}**", *loop, row.remarks, code)
         lines.append("| " + " | ".join(map(cell, cells)) + " |")
     return "\n".join(lines)
+
+
+def _of_loop(rows: Sequence[Row]) -> list[str]:
+    """The column of the loops' verdicts, where a row has one."""
+    return ["loop"] if any(row.loop for row in rows) else []
 
 
 def pictures(folder: Path, captions: Mapping[str, str]) -> str:
@@ -178,10 +187,11 @@ def write_verdicts(path: Path, rows: Sequence[Row]) -> None:
     """The rows as a table that the next run is compared with."""
     with path.open("w", newline="", encoding="utf-8") as file:
         writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(["key", "where", "printed", "ours", "verdict", "note", "code"])
-        writer.writerows(
-            [(r.key, r.where, r.printed, r.ours, r.verdict.value, r.remarks, r.code) for r in rows]
-        )
+        loop = _of_loop(rows)
+        writer.writerow(["key", "where", "printed", "ours", "verdict", "note", "code", *loop])
+        for r in rows:
+            remarks = (r.remarks, r.code, *(r.loop for _ in loop))
+            writer.writerow((r.key, r.where, r.printed, r.ours, r.verdict.value, *remarks))
 
 
 def read_verdicts(path: Path, *, of_paper: bool = False) -> dict[str, Verdict]:

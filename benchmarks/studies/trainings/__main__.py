@@ -2,12 +2,14 @@
 
 Regrets, without noise, of the configuration (for two objectives: the front) that `px.tpe`, its relatives and
 random search report, over those of Optuna's TPE, whose report is the trial with the smallest value. Half of
-the tables is for choosing. Tables and runs are kept in docs/studies/.trainings.
+the tables is for choosing. Tables and runs are kept in docs/studies/.trainings. Where Rustuna is installed
+there are ratios over its TPE too.
 """
 
 import argparse
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
@@ -19,7 +21,8 @@ from benchmarks.studies.trainings import searches
 from benchmarks.studies.trainings.searches import BUDGETS, KINDS, TWO, N, Runs, Task
 from benchmarks.studies.trainings.tables import CHOICE, FOLDER, KEPT, TRAININGS
 
-OPTUNA, SMALLEST = "Optuna's TPE", 1e-4
+OPTUNA, RUSTUNA, SMALLEST = "Optuna's TPE", "Rustuna's TPE", 1e-4
+PEERS = {OPTUNA: searches.optuna_tpe, RUSTUNA: searches.rustuna_tpe}
 OURS: Mapping[str, Callable[..., Any]] = {
     "px.tpe": px.tpe,
     "px.tpe, repeats=False": lambda *of: px.tpe(*of, proposal=px.samplers.Proposal(repeats=False)),
@@ -37,8 +40,8 @@ def found(method: str, task: Task, n_seeds: int) -> Runs:
     file = FOLDER / "runs" / f"{name}.npz"
     if not file.exists():
         runs.progress(f"{method}: {task.name}, {task.kind}")
-        if method == OPTUNA:
-            made = searches.optuna_tpe(task, n_seeds)
+        if method in PEERS:
+            made = searches.theirs(PEERS[method], task, n_seeds)
         else:
             made = searches.ours(OURS[method], task, n_seeds)
         file.parent.mkdir(parents=True, exist_ok=True)
@@ -54,14 +57,16 @@ def compared(
     tasks = [Task(name, kind) for name in names]
 
     def regrets(method: str, lucky: bool) -> list[np.ndarray]:
-        n = seeds[method == OPTUNA]
+        n = seeds[method in PEERS]
         return [searches.reported(task, found(method, task, n), lucky=lucky) for task in tasks]
 
-    theirs = regrets(OPTUNA, True)
+    ours, theirs = {method: regrets(method, False) for method in methods}, regrets(OPTUNA, True)
     lines = [[f"{kind}, {len(tasks)} tables", f"{OPTUNA} (regret)", *_cells(theirs, theirs, True)]]
-    for method in methods:
-        lines.append(["", method, *_cells(regrets(method, False), theirs)])
+    lines += [["", method, *_cells(own, theirs)] for method, own in ours.items()]
     lines.append(["", f"{OPTUNA}, by means", *_cells(regrets(OPTUNA, False), theirs)])
+    if kind != TWO and find_spec("rustuna") is not None:
+        others = regrets(RUSTUNA, True)
+        lines += [["", f"{method} over {RUSTUNA}", *_cells(own, others)] for method, own in ours.items()]
     return lines
 
 
@@ -101,7 +106,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     )
     parser.add_argument("--tables", nargs="+", choices=list(TRAININGS), help="these tables alone")
     parser.add_argument("--methods", nargs="+", choices=list(OURS), default=list(OURS))
-    parser.add_argument("--seeds", nargs=2, type=int, default=(64, 12), help="runs of ours, and of Optuna's")
+    parser.add_argument("--seeds", nargs=2, type=int, default=(64, 64), help="runs of ours, and of peers")
     options = parser.parse_args(argv)
     lines: list[list[str]] = []
     for kind in options.kinds:

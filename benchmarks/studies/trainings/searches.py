@@ -12,7 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 
 import parzax as px
-from benchmarks.studies.optimisers.peers import in_study
+from benchmarks.studies.optimisers.peers import ask_and_tell, in_study
 from benchmarks.studies.trainings.tables import TRAININGS, Table, load
 from parzax.samplers import Sampler
 
@@ -151,12 +151,29 @@ class Log:
         return [self.losses[-1], math.log(size)][:m], [size - self.limit][:c]
 
 
-def optuna_tpe(task: Task, n_seeds: int, n: int = N) -> Runs:
-    """Runs of Optuna's TPE with its default settings."""
-    logs = [Log(task, seed) for seed in range(n_seeds)]
-    for seed, log in enumerate(logs):
-        in_study(_default_sampler, task.space, log, n, seed, task.counts[0])
-    return Runs(np.array([log.rows for log in logs]), np.array([log.losses for log in logs]))
+def optuna_tpe(task: Task, log: Log, seed: int, n: int) -> None:
+    """A run of Optuna's TPE with its default settings."""
+    in_study(_default_sampler, task.space, log, n, seed, task.counts[0])
+
+
+def rustuna_tpe(task: Task, log: Log, seed: int, n: int) -> None:
+    """A run of Rustuna's TPE with its default settings."""
+    import rustuna
+
+    directions = ["minimize"] * task.counts[0]
+    study = rustuna.create_study(sampler=rustuna.samplers.TPESampler(seed=seed), directions=directions)
+    ask_and_tell(study, task.space, log, n)
+
+
+def theirs(search: Callable[[Task, Log, int, int], None], task: Task, n_seeds: int, n: int = N) -> Runs:
+    """Runs of a peer."""
+    rows, losses = [], []
+    for seed in range(n_seeds):
+        log = Log(task, seed)
+        search(task, log, seed, n)
+        rows.append(log.rows)
+        losses.append(log.losses)
+    return Runs(np.array(rows), np.array(losses))
 
 
 def reported(task: Task, runs: Runs, budgets: tuple[int, ...] = BUDGETS, lucky: bool = False) -> np.ndarray:
