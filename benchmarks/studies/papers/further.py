@@ -47,7 +47,8 @@ drawn at random; the other thirteen have rows on the papers' pages.
 * RGPE and TST-R have Gaussian processes of BoTorch, and EHVI or ParEGO. They ran 20 times for 100 evaluations
   on both tables of NMT-Bench, and 10 times for 40 evaluations on three tables of HPOlib. Rows are ranked by
   non-domination rank, then by crowding distance. What the paper does not say of them is as in the works that
-  it cites; it was fixed before the runs, in `ensembles.py`. RGPE with EHVI had run before, 10 times for 40
+  it cites; it was fixed before the runs, in `ensembles.py`. The authors' program differs from those works:
+  it adds up the acquisitions of models that are fitted alone. RGPE with EHVI had run before, 10 times for 40
   evaluations on NMT-Bench: it was at 0.54 and 0.47 of only warm start, and ours at 1.63 and 1.77 of it.
 * Four readings were chosen after results had been seen: all levels together for HyperMapper in Table 1 (first
   each level), all budgets together for CNSGA-II with two constraints (first each budget), whether CNSGA-II

@@ -44,6 +44,7 @@ from benchmarks.studies.papers.meta_learn_tpe.two_metrics import (
     measured,
     problem,
 )
+from benchmarks.studies.papers.meta_learn_tpe.two_metrics import N_EVALUATIONS as MOST_EVALUATIONS
 from benchmarks.studies.papers.meta_learn_tpe.two_metrics import NOTE as TABLES_NOTE
 from benchmarks.studies.papers.rows import Range, Row, judged_ratio, missing, ratio_in_words, together
 from benchmarks.studies.papers.runs import Arrays, Unit
@@ -336,12 +337,17 @@ def rows(found: Mapping[str, Arrays]) -> Iterator[Row]:
             if not tables:
                 yield missing(key, where, printed, NEEDS)
                 continue
-            budget, reason = N_EVALUATIONS[family], ""
-            ratios = _ratios(tables, over, under, budget)
+            budget = N_EVALUATIONS[family]
+            ratios = _ratios(tables, (over, budget), (under, budget))
             if family == NMT:
-                fresh = _ratios(tables, FRESH[OURS], method, budget)
+                fresh = _ratios(tables, (FRESH[OURS], budget), (method, budget))
                 reason = "no ensemble evaluates an entry twice, and ours does; "
                 reason += f"ours without repeats over it: {_in_words(fresh)}"
+            else:
+                longer = _ratios(tables, (OURS, MOST_EVALUATIONS), (method, budget))
+                reason = (
+                    f"not known; ours after {MOST_EVALUATIONS} over it after {budget}: {_in_words(longer)}"
+                )
             yield Row(
                 key, where, f"{printed} [{wanted}]", f"{over} over {under}: {_in_words(ratios)}",
                 together([judged_ratio(*ratio, wanted) for ratio in ratios.values()]),
@@ -349,11 +355,11 @@ def rows(found: Mapping[str, Arrays]) -> Iterator[Row]:
             )  # fmt: skip
 
 
-def _ratios(tables: Mapping[str, Found], a: str, b: str, budget: int) -> dict[str, tuple[float, float]]:
-    """By table, log of the ratio of mean gaps and its standard error."""
-    return {
-        name: log_ratio(*(gap(each, method, budget) for method in (a, b))) for name, each in tables.items()
-    }
+def _ratios(
+    tables: Mapping[str, Found], a: tuple[str, int], b: tuple[str, int]
+) -> dict[str, tuple[float, float]]:
+    """Log of the ratio of mean gaps and its standard error; a and b are methods and their evaluations."""
+    return {name: log_ratio(gap(each, *a), gap(each, *b)) for name, each in tables.items()}
 
 
 def _in_words(ratios: Mapping[str, tuple[float, float]]) -> str:
