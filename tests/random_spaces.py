@@ -1,7 +1,7 @@
 """Random mixed, conditional, periodic spaces, and all configurations of one with weights of a quadrature."""
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from itertools import pairwise
 
 import numpy as np
@@ -58,8 +58,14 @@ def _condition(rng: np.random.Generator, parent: str, domain) -> px.Between | px
     return px.In(parent, [values[int(rng.integers(len(values)))]])
 
 
-def all_configurations(space: px.Space) -> tuple[np.ndarray, np.ndarray]:
-    """Configurations and weights, whose weighted sum is the integral over a space."""
+def all_configurations(
+    space: px.Space, given: Mapping[str, float] | None = None
+) -> tuple[np.ndarray, np.ndarray]:
+    """Configurations and weights, whose weighted sum is the integral over a space.
+
+    With ``given`` native values (NaN = inactive) the integral is over the other parameters. The values may
+    then be outside the domains that apply.
+    """
     parameters = mixture.parameters_of(space)
     cuts = {name: [] for name in space.names}
     for domains in space.domains:
@@ -87,7 +93,8 @@ def all_configurations(space: px.Space) -> tuple[np.ndarray, np.ndarray]:
         j, longer, heavier = space.index(name), [], []
         for point, of_point in zip(points, weights, strict=True):
             regime = mixture.regimes(parameters, point)[j]
-            for value, factor in [(math.nan, 1.0)] if regime is None else values_of(name, regime):
+            values = [(math.nan, 1.0)] if regime is None else values_of(name, regime)
+            for value, factor in [(given[name], 1.0)] if given and name in given else values:
                 longer.append(point.copy())
                 longer[-1][j] = value
                 heavier.append(of_point * factor)

@@ -1,10 +1,11 @@
 """How often fitting and evaluating are compiled."""
 
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
 import parzax as px
-from parzax.density import fitting
+from parzax.density import fitting, restriction
 from parzax.density import rows as host
 
 
@@ -47,7 +48,7 @@ def test_few_compilations_over_fifty_numbers_of_points():
         assert found.shape == (n,)
         np.testing.assert_allclose(found, expected[:n], rtol=1e-5, atol=1e-5)
     assert _compiled(host.log_prob_at) - before <= 3  # 4096 is compiled already
-    assert pe.log_prob(at[:0]).shape == (0,)
+    assert pe.log_prob(at[:0]).shape == pe.log_prob(jnp.asarray(at[:0])).shape == (0,)
     assert pe.log_prob(at[:6].reshape(2, 3, 2)).shape == (2, 3)
     assert [host._bucket(n) for n in (1, 64, 65, 4096, 4097, 9000, 100_000)] == [
         64, 64, 256, 4096, 4608, 9216, 106_496,
@@ -55,7 +56,7 @@ def test_few_compilations_over_fifty_numbers_of_points():
 
 
 def test_bounds_do_not_compile_again():
-    """Spaces that differ in names and bounds share programs, of the fit and of the density."""
+    """Spaces that differ in names and bounds share programs; so do marginals of other parameters."""
     rng, counts = np.random.default_rng(0), []
     for name, low, step in (("a", 0.0, 1), ("b", -3.5, 2), ("c", 1e3, 7)):
         domains = px.Float(low, low + 1), px.Int(1, 1 + 20 * step, step=step), px.Int(2, 100 + step, log=True)
@@ -63,7 +64,9 @@ def test_bounds_do_not_compile_again():
         x = np.stack([low + rng.uniform(size=30), 1 + step * rng.integers(0, 21, 30), np.full(30, 3)], axis=1)
         pe = px.ParzenEstimator.fit(space, x, bandwidth=px.bandwidth.Neighbours())
         assert np.isfinite(pe.log_prob(x)).all()
-        counts.append((_compiled(fitting.fit), _compiled(host.log_prob_at)))
+        assert pe.marginal(space.names[len(counts)]).scale.shape == (64, 1)
+        programs = fitting.fit, host.log_prob_at, restriction._selected
+        counts.append(tuple(map(_compiled, programs)))
     assert counts[1:] == counts[:1] * 2
 
 

@@ -45,7 +45,8 @@ def regimes(parameters, row):
         if math.isnan(value):
             return False
         if "values" in condition:
-            value = parent["choices"][int(value)] if parent.get("kind") == "categorical" else value
+            if parent.get("kind") == "categorical":
+                value = domains(parent)[regime(condition["parent"])]["choices"][int(value)]
             return value in condition["values"]
         return condition.get("ge", -math.inf) <= value < condition.get("lt", math.inf)
 

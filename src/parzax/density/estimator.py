@@ -13,19 +13,16 @@ from jaxtyping import Array, Bool, Float, Int
 
 from parzax import _checks
 from parzax._compile import compiled
-from parzax._numerics import weighted_logsumexp
 from parzax._words import plural
 from parzax.density import ascent, events, fitting, restriction, rows, univariate, widths
 from parzax.density.basis import Basis, Families, basis_of, check_name, families_of, on_device
 from parzax.density.cut import CutRows
-from parzax.density.log_kernels import restored
 from parzax.density.mixture import Mixture
 from parzax.density.quadrature import quadrature
 from parzax.kernels import AbstractKernel
 from parzax.kernels.bandwidth import AbstractBandwidth, Scott
 from parzax.kernels.bandwidth.categorical import as_categorical_bandwidth
 from parzax.space import Categorical, Points, Space
-from parzax.status import Status
 
 Measure = Literal["native", "unit"]
 _prepared = compiled(Mixture.prepared)
@@ -259,8 +256,9 @@ class ParzenEstimator:
             IMPOSSIBLE_EVENT; so too for a traced value outside its domain.
 
         Raises:
-            ValueError: unknown names, values outside their domains, or no parameter left; a missing parent
-                that selects one of several domains of a given parameter which others depend on.
+            ValueError: unknown names, values outside their domains, or no parameter left; a code that stands
+                for different choices in different domains, if others depend on the choice and the parents
+                that select the domain are not given.
 
         >>> import jax, numpy as np, parzax as px
         >>> space = px.Space({"x": px.Float(0, 1), "y": px.Float(0, 1)})
@@ -293,8 +291,7 @@ class ParzenEstimator:
         1.00
         """
         logs, part = self._log_masses(events.box_of(self.space, values))
-        weight = jnp.append(self.weight, self.prior_weight)
-        return jnp.exp(restored(weighted_logsumexp(logs[None], weight)[0], part.basis.n_slots))
+        return jnp.exp(restriction.log_total(part.mixture, logs, part.basis.n_slots))
 
     def univariate(self, name: str, regime: int = 0) -> "ParzenEstimator":
         """The density of one parameter where it is active, in one of its domains.
@@ -308,9 +305,8 @@ class ParzenEstimator:
         regime = _checks.whole_number("regime", regime, 0, len(self.space[name]) - 1)
         logs, part = self._log_masses({name: regime})
         space = Space({name: replace(self.space[name][regime], when=())})
-        column = {part.space.index(name): (regime,)}
-        mixture, possible = restriction.reweighted(part.mixture, logs, part.basis.n_slots, column)
-        status = self.status | jnp.where(possible, 0, jnp.int32(Status.IMPOSSIBLE_EVENT))
+        mixture, status = restriction.reweighted(part.mixture, self.status, logs, part.basis.n_slots)
+        mixture = restriction.select_columns(mixture, {part.space.index(name): (regime,)})
         return replace(self._restricted(space, mixture), status=status)
 
     def cdf(self, x: Any) -> Float[Array, "..."]:

@@ -120,7 +120,7 @@ def _product(part: Regimes, kernels: Any) -> Linear:
     def features(at: Points) -> Float[Array, "j f"]:
         here = part.here(at).T
         features = jax.vmap(jax.vmap(family.features))(part.columns(at.unit).T)
-        features = jnp.where(here[..., None], features, 0).reshape(here.shape[0], -1)
+        features = jax.lax.collapse(jnp.where(here[..., None], features, 0), 1)
         some = here[:, part.n_always :].astype(features.dtype)
         return jnp.concatenate([features, jnp.ones((here.shape[0], 1), features.dtype), some], axis=-1)
 
@@ -137,7 +137,7 @@ def _few_values(part: Regimes, kernels: AbstractKernel, n_slots: int) -> Linear:
     def features(at: Points) -> Float[Array, "j f"]:
         number = jnp.arange(lower.shape[1], dtype=at.index.dtype)
         has = part.here(at).T[..., None] & (part.columns(at.index).T[..., None] == number[None, None])
-        return has.astype(masses.dtype).reshape(has.shape[0], -1)
+        return jax.lax.collapse(has.astype(masses.dtype), 1)
 
     return features, masses
 

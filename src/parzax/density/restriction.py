@@ -45,7 +45,7 @@ def marginal(
     kept = {name: range(len(space[name])) for name in with_ancestors(space, names)}
     part = Space({name: space[name] for name in kept})
     columns = {space.index(name): domains for name, domains in kept.items()}
-    return part, _select_columns(mixture, columns), _permitted(space, permitted, part, kept)
+    return part, select_columns(mixture, columns), _permitted(space, permitted, part, kept)
 
 
 def _permitted(
@@ -71,11 +71,12 @@ def conditional(
     other parameters; the status gets a bit if the values have no density. Arrays of j values give j results.
     """
     mixture, status, permitted = fitted
-    given, dtype = given_values(space, values), mixture.scale.dtype
-    part, kept, owners = given_rest(space, given, fixed_regimes(space, given, permitted is not None))
+    (given, by_domain), dtype = given_values(space, values), mixture.scale.dtype
+    regimes = fixed_regimes(space, given, by_domain, permitted is not None)
+    part, kept, owners = given_rest(space, given, regimes)
     if part is None:
         raise ValueError("values: no other parameter can be active; use log_prob for the given values.")
-    missing, of_parents = _missing_parents(space, given), None
+    missing, of_parents = _missing_parents(space, given, by_domain, owners), None
     row = [given.get(name, np.nan) for name in space.names]
     batch = np.broadcast_shapes(*map(np.shape, row))
     on_host = permitted is None and not any(isinstance(value, jax.Array) for value in row)
@@ -88,11 +89,13 @@ def conditional(
         pieces, of_name = events.pieces_of(space, missing, {}, dtype)
         parents = events.combinations(space, of_name)
         if on_host:
-            possible = parents.are_possible(frame.encode(parents.put_into(x)), is_given)
+            combined = with_codes(space, frame, parents.put_into(x), by_domain)
+            possible = parents.are_possible(frame.encode(combined), is_given)
             if not possible.any(axis=1).all():
                 raise ValueError(f"values: no values of {', '.join(missing)} allow {dict(values)!r}.")
-            parents = jax.tree.map(lambda a: a[possible.any(axis=0)], parents)
+            parents = jax.tree.map(lambda a: a[possible.any(axis=0) | (len(x) == 0)], parents)
         x, of_parents = parents.put_into(x), (pieces, parents)
+    x = with_codes(space, frame, x, by_domain)
     at = to_device(_encoded(frame, tests, x), dtype) if on_host else (frame, tests, x)
     permitted = _permitted(space, permitted, part, kept)
     basis = replace(on_device(basis_of(space, dtype, families), fitted, x), pairwise=True)
@@ -101,15 +104,39 @@ def conditional(
     return part, _conditioned(basis, mixture, status, permitted, at, of_parents, *fixed)
 
 
-def _missing_parents(space: Space, given: Mapping[str, Any]) -> list[str]:
-    """The parameters without values that given ones depend on; ValueError where no mixture is the answer."""
+def _missing_parents(
+    space: Space, given: Mapping[str, Any], by_domain: Mapping[str, Any], owners: list[tuple[Any, ...]]
+) -> list[str]:
+    """The parameters without values that given ones depend on; ValueError where no mixture is the answer.
+
+    Numbers and choices meet a condition whatever their domain is; but a code may stand for several choices.
+    """
     missing = [name for name in with_ancestors(space, given) if name not in given]
-    loose = {name for name in given if not given.keys() >= {*with_ancestors(space, [name])}}
-    children = [name for name in space.names if name not in given and loose & {*space.parents(name)}]
-    if children and any(len(space[name]) > 1 for name in loose):
-        reason = f"{children[0]!r} depends on the domain that this selects"
-        raise ValueError(f"values: give {', '.join(missing)} too; {reason}.")
+    for condition in (c for owner in owners for c in owner if isinstance(space[c.parent][0], Categorical)):
+        domains: Any = space[condition.parent]
+        parents = [name for name in with_ancestors(space, [condition.parent]) if name in missing]
+        any_code = np.arange(max(len(domain.choices) for domain in domains))
+        codes = by_domain.get(condition.parent, np.stack([any_code for _ in domains], axis=-1))
+        met = np.stack([holds(condition, domain, codes[..., i]) for i, domain in enumerate(domains)])
+        unmet = np.stack([~domain.outside(codes[..., i]) for i, domain in enumerate(domains)]) & ~met
+        if parents and (met.any(axis=0) & unmet.any(axis=0)).any():
+            reason = f"a code of {condition.parent!r} stands for several choices"
+            raise ValueError(f"values: {reason}; give the choice, or {', '.join(parents)} too.")
     return missing
+
+
+def with_codes(
+    space: Space, frame: Frame, x: Float[Any, "n d"], by_domain: Mapping[str, Float[np.ndarray, "*j k"]]
+) -> Float[Any, "n d"]:
+    """Configurations where given choices have their codes in the domains that apply, see `given_values`."""
+    xp = x.__array_namespace__()
+    for name in (name for name in space.order if name in by_domain):
+        codes, column = by_domain[name].reshape(-1, len(space[name])), space.index(name)
+        row = np.arange(len(x)) * len(codes) // max(len(x), 1)
+        # The regime depends on the values of the parents alone.
+        code = xp.asarray(codes, dtype=x.dtype)[row, frame.encode(x).regime[:, column]]
+        x = xp.where(np.arange(len(space)) == column, code[:, None], x)
+    return x
 
 
 def _encoded(
@@ -154,14 +181,15 @@ def _conditioned(
         logs = jnp.pad(logs, ((0, 0), (0, 1)))  # for a prior without weight
         mixture = _cut(basis, mixture, *of_parents)
         if permitted is not None:
-            permitted = (permitted.reshape(*possible.shape, -1) & possible[..., None]).any(axis=1)
+            permitted = permitted.reshape(*possible.shape, permitted.shape[-1])
+            permitted = (permitted & possible[..., None]).any(axis=1)
     if earlier is not None:
         earlier = jnp.broadcast_to(earlier, (len(logs), *earlier.shape))
         permitted = earlier if permitted is None else permitted & earlier
 
     def rest(logs: Float[Array, " n1"], permitted: Any) -> Any:
-        part, possible = reweighted(mixture, logs, basis.n_slots, columns)
-        return part, status | jnp.where(possible, 0, jnp.int32(Status.IMPOSSIBLE_EVENT)), permitted
+        weighted, bits = reweighted(mixture, status, logs, basis.n_slots)
+        return select_columns(weighted, columns), bits, permitted
 
     if is_batch:
         return jax.vmap(rest)(logs, permitted)
@@ -184,35 +212,43 @@ def _cut(basis: Basis, mixture: Mixture, pieces: events.Pieces, parents: events.
     return replace(mixture, rows=rows, scale=scale, weight=weight, prior_weight=none)
 
 
-def reweighted(
-    mixture: Mixture, logs: Float[Array, " n1"], n_slots: int, columns: Mapping[int, Iterable[int]]
-) -> tuple[Mixture, Bool[Array, ""]]:
-    """The mixture over the parameters ``columns`` given an event, and whether it has a probability.
-
-    ``logs`` are logs of the event's density under each kernel and the prior, with `finite` stand-ins.
-    """
+@compiled
+def log_total(mixture: Mixture, logs: Float[Array, " n1"], n_slots: int) -> Float[Array, ""]:
+    """log density of an event, from its ``logs`` under each kernel and the prior, see `finite`."""
     weights = jnp.append(mixture.weight, mixture.prior_weight)
-    total = restored(weighted_logsumexp(logs[None], weights)[0], n_slots)
+    return restored(weighted_logsumexp(logs[None], weights)[0], n_slots)
+
+
+@compiled
+def reweighted(
+    mixture: Mixture, status: Int[Array, ""], logs: Float[Array, " n1"], n_slots: int
+) -> tuple[Mixture, Int[Array, ""]]:
+    """The kernels given an event (see `log_total`), and the status."""
+    weights, total = jnp.append(mixture.weight, mixture.prior_weight), log_total(mixture, logs, n_slots)
     factors = logs - jnp.where(jnp.isfinite(total), total, 0)
     # A kernel of weight 0 keeps weight 0, even if its factor is infinite.
     most = _LARGEST_FACTOR * math.log(float(jnp.finfo(weights.dtype).max))
     weights = weights * jnp.exp(jnp.where(weights > 0, factors, jnp.minimum(factors, most)))
-    rest = _select_columns(mixture, columns)
     # The prior's weight may now be as small as its factor at the given values.
-    rest = replace(rest, weight=weights[:-1], prior_weight=weights[-1], anchored=False)
-    return rest, total > -jnp.inf
+    mixture = replace(mixture, weight=weights[:-1], prior_weight=weights[-1], anchored=False)
+    return mixture, status | jnp.where(total > -jnp.inf, 0, jnp.int32(Status.IMPOSSIBLE_EVENT))
 
 
-def _select_columns(mixture: Mixture, columns: Mapping[int, Iterable[int]]) -> Mixture:
+def select_columns(mixture: Mixture, columns: Mapping[int, Iterable[int]]) -> Mixture:
     """The mixture over some parameters: ``columns`` maps their indices to the indices of kept domains."""
-    which = np.array(list(columns))
-    rows = jax.tree.map(lambda a: a[:, which], mixture.rows)
-    regime = jnp.full_like(rows.regime, INACTIVE)
-    for j, domains in enumerate(columns.values()):
-        for new, old in enumerate(domains):
-            regime = regime.at[:, j].set(jnp.where(rows.regime[:, j] == old, new, regime[:, j]))
+    kept = [list(domains) for domains in columns.values()]
+    # New numbers by old ones; the last is that of inactive parameters.
+    old = range(max(map(max, kept)) + 2)
+    new = np.array([[domains.index(i) if i in domains else INACTIVE for i in old] for domains in kept])
+    return _selected(mixture, np.array(list(columns)), new.astype(np.int32))
+
+
+@compiled
+def _selected(mixture: Mixture, which: Int[Any, " k"], new: Int[Any, "k r"]) -> Mixture:
+    of_rows = mixture.rows, mixture.scale, mixture.wide
+    rows, scale, wide = jax.tree.map(lambda a: a[..., which], of_rows)
+    regime = jnp.asarray(new).at[np.arange(len(which)), rows.regime].get(mode="fill", fill_value=INACTIVE)
     rows = replace(rows, regime=regime)
-    scale, wide = mixture.scale[:, which], jax.tree.map(lambda a: a[which], mixture.wide)
     return replace(mixture, rows=rows, scale=scale, wide=wide, tables=None, coefficients=None)
 
 
@@ -231,12 +267,17 @@ def with_ancestors(space: Space, names: Iterable[str]) -> tuple[str, ...]:
     return tuple(name for name in space.names if name in wanted)
 
 
-def given_values(space: Space, values: Mapping[str, Any]) -> dict[str, Any]:
-    """Checked native values by name, choices as codes, None as NaN; traced values and arrays of JAX stay."""
+def given_values(
+    space: Space, values: Mapping[str, Any]
+) -> tuple[dict[str, Any], dict[str, Float[np.ndarray, "*j k"]]]:
+    """Checked native values by name, choices as codes, None as NaN; traced values and arrays of JAX stay.
+
+    The second result has the codes of choices in each of the domains of a parameter that has several.
+    """
     _checks.instance("values", values, Mapping, "a mapping of names to values")
     if not values:
         raise ValueError("values: at least one parameter must be given.")
-    out = {}
+    out, by_domain = {}, {}
     for name, value in values.items():
         check_name("values: ", name, space)
         if isinstance(value, (list, tuple)) or np.ndim(value) > 1:
@@ -244,32 +285,38 @@ def given_values(space: Space, values: Mapping[str, Any]) -> dict[str, Any]:
             raise ValueError(f"values: {name!r} is {value!r}; {remedy}.")
         if _checks.is_traced(value) or (isinstance(value, jax.Array) and value.ndim):
             out[name] = value
-        elif isinstance(value, np.ndarray) and value.ndim:
-            out[name] = np.array([_given_value(space, name, one) for one in value.tolist()])
-        else:
-            out[name] = _given_value(space, name, value)
-    return out
+            continue
+        domains = space[name]
+        each = value.tolist() if isinstance(value, np.ndarray) and value.ndim else [value]
+        numbers = np.array([[_number(space, name, one, domain) for domain in domains] for one in each])
+        numbers = numbers.reshape(*np.shape(value), len(domains))
+        out[name] = numbers.max(axis=-1)
+        if len(domains) > 1 and isinstance(domains[0], Categorical):
+            by_domain[name] = numbers
+    return out, by_domain
 
 
-def _given_value(space: Space, name: str, value: Any) -> float:
-    """One value as a number: a choice as its code, None as NaN."""
-    domain = space[name][0]
-    if isinstance(domain, Categorical) and choice_key(value) in domain.codes:
-        code = domain.codes[choice_key(value)]
+def _number(space: Space, name: str, value: Any, domain: Any) -> float:
+    """One value as a number: a choice as its code in a domain, -1 if that lacks it; None as NaN."""
+    domains: Any = space[name]
+    if isinstance(domain, Categorical) and any(choice_key(value) in each.codes for each in domains):
+        code = domain.codes.get(choice_key(value), -1)
         other = not isinstance(value, (str, type(None))) and value != code
         if other and not domain.outside(np.asarray(value, np.float64)):
             raise ValueError(
                 f"values: {name!r} = {value!r} is ambiguous: it is one choice and the code of another. "
                 f"Use strings as choices, or compute the conditional from log_prob at arrays of codes."
             )
-        value = code
+        return code
     if isinstance(value, (str, bytes)):
         raise ValueError(f"values: {name!r} = {value!r} is not one of its choices.")
     return math.nan if value is None else float(value)
 
 
-def fixed_regimes(space: Space, values: Mapping[str, Any], on_device: bool) -> dict[str, int]:
-    """Regimes of the single values that are concrete, and do not depend on others that are not.
+def fixed_regimes(
+    space: Space, values: Mapping[str, Any], by_domain: Mapping[str, Any], on_device: bool
+) -> dict[str, tuple[int, float]]:
+    """Regimes and numbers of the single values that are concrete, and do not depend on others that are not.
 
     ValueError for values that cannot be given. With ``on_device`` all regimes depend on arrays of the device.
     """
@@ -283,16 +330,17 @@ def fixed_regimes(space: Space, values: Mapping[str, Any], on_device: bool) -> d
     given = Space({name: space[name] for name in checked})
     columns = np.broadcast_arrays(*(np.asarray(values[name], np.float64) for name in checked))
     rows = np.stack(columns, axis=-1).reshape(-1, len(checked))
+    rows = with_codes(given, given.frame(), rows, by_domain)
     regimes = check_regimes(given, rows, None, np.ones(len(rows), bool))
-    fixed: dict[str, int] = {}
-    for name, of_rows in zip(checked, regimes.T, strict=True):
+    fixed: dict[str, tuple[int, float]] = {}
+    for name, regime, number in zip(checked, regimes.T, rows.T, strict=True):
         if not np.ndim(values[name]) and all(parent in fixed for parent in space.parents(name)):
-            fixed[name] = int(of_rows[0])
+            fixed[name] = int(regime[0]), number[0]
     return fixed
 
 
 def given_rest(
-    space: Space, values: Mapping[str, Any], fixed: Mapping[str, int]
+    space: Space, values: Mapping[str, Any], fixed: Mapping[str, tuple[int, float]]
 ) -> tuple[Space | None, dict[str, tuple[int, ...]], list[tuple[Any, ...]]]:
     """The space of the other parameters when some have given native values (NaN = inactive).
 
@@ -306,8 +354,8 @@ def given_rest(
 
     def is_met(condition: Any) -> bool:
         # A parent that is neither given nor kept cannot be active.
-        parent, regime = condition.parent, fixed.get(condition.parent, INACTIVE)
-        return regime != INACTIVE and holds(condition, space[parent][regime], np.float64(values[parent]))
+        regime, number = fixed.get(condition.parent, (INACTIVE, np.nan))
+        return regime != INACTIVE and holds(condition, space[condition.parent][regime], number)
 
     for name in (name for name in space.order if name not in values):
         possible: dict[int, Domain] = {}

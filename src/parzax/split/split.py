@@ -11,6 +11,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 
 from parzax import _checks
+from parzax._compile import compiled
 from parzax._numerics.arrays import running_count
 from parzax.pareto import ABSENT, AbstractTies, Crowding, non_domination_rank
 from parzax.split.gamma import AbstractGamma, Linear
@@ -126,6 +127,9 @@ class Split(AbstractSplit):
         _checks.one_of("infeasible", self.infeasible, ("nearest", "better", "alike"))
 
     def __call__(self, state: State) -> SplitRows:
+        return _compiled_split(self, state)
+
+    def _split(self, state: State) -> SplitRows:
         losses, points, evaluated = state.losses, state.points, state.evaluated
         counts_feasible = self._counts_feasible(state)
         counted = state.feasible if counts_feasible else evaluated
@@ -199,6 +203,9 @@ class Split(AbstractSplit):
     def _counts_feasible(self, state: State) -> bool:
         """Whether the gamma rule counts only feasible rows."""
         return self.infeasible != "alike" and state.constraints.shape[1] > 0
+
+
+_compiled_split = compiled(Split._split)
 
 
 def padded_size(most: int, capacity: int) -> int:

@@ -17,7 +17,7 @@ from parzax import _checks
 from parzax._compile import compiled
 from parzax._numerics import capacity
 from parzax._words import plural
-from parzax.density.restriction import given_values
+from parzax.density.restriction import given_values, with_codes
 from parzax.lens.plotting import _arguments, _axes
 from parzax.lens.plotting._arguments import get_signs
 from parzax.lens.plotting._parameters import Plane, choose_plane
@@ -137,7 +137,7 @@ def _fix_others(plane: Plane, rows: _Rows, given: Mapping[str, Any] | None) -> t
     """(d,) native values of the other parameters, NaN where they are inactive; and a sentence about them."""
     space = plane.space
     try:
-        fixed = given_values(space, given) if given else {}
+        fixed, by_domain = given_values(space, given) if given else ({}, {})
     except (TypeError, ValueError) as error:
         raise type(error)(f"given: {error}") from error
     for name, value in fixed.items():
@@ -153,7 +153,8 @@ def _fix_others(plane: Plane, rows: _Rows, given: Mapping[str, Any] | None) -> t
     parts = [_arguments.describe_settings(space, values) for values in (fixed, taken)]
     parts[1] = f"{parts[1]} {source}" if taken else ""
     values = fixed | taken
-    return np.array([values.get(name, np.nan) for name in space.names]), "; ".join(filter(None, parts))
+    row = np.array([[values.get(name, np.nan) for name in space.names]])
+    return with_codes(space, space.frame(), row, by_domain)[0], "; ".join(filter(None, parts))
 
 
 def _evaluate_cells(function: Callable[..., jax.Array], cells: np.ndarray, size: int) -> np.ndarray:
