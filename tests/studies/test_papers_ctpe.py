@@ -19,6 +19,7 @@ from benchmarks.studies.papers.c_tpe import (
     counts,
     feasible,
     first_feasible,
+    fixed_rules,
     levels,
     nei,
     settings,
@@ -231,6 +232,7 @@ def test_without_tables_rows_say_so(monkeypatch):
         *shares.rows({}, []),
         *first_feasible.rows({}, empty),
         *levels.rows(empty),
+        *fixed_rules.rows(empty, {}),
         *unconstrained.rows({}),
     ]
     assert {row.verdict for row in rows} == {NOT_RUN}
@@ -241,7 +243,6 @@ def test_levels_of_peers_hold_and_break(monkeypatch):
     families = {nei.HPOLIB: "hpolib", nei.CATEGORIES: "nasbench201"}
     every = [Table(f"{name}.npz", name, own, 4, ("x",), (), False) for name, own in families.items()]
     monkeypatch.setattr(levels, "tables", lambda: every)
-    monkeypatch.setattr(levels, "table_1", lambda: {levels.HM2: PRINTED})
     methods = *levels.RANKED, settings.CNSGA, levels.HM2
 
     def verdicts(two: float, *losses_of: tuple[float, float, float]) -> dict:
@@ -264,6 +265,68 @@ def test_levels_of_peers_hold_and_break(monkeypatch):
         0.5, (1.15, 1.8, 1.95), naive, (1.05, 1.5, 1.9), random, (1.25, 1.25, 1.35), (1.1, 1.1, 1.15)
     )
     assert set(bad.values()) == {DIFFERS}, bad
+
+
+# Of `fixed_rules`: factors of losses, and the verdict of each.
+BY_LEVEL = {
+    AGREES: ((1.0, 2.0, 4.0), (1.0, 1.1, 1.2)),
+    DIFFERS: ((1.0, 1.6, 1.6), (1.0, 4.0, 4.0)),
+    APART: ((1.0, 2.0, 4.0), (4.0, 1.0, 2.0)),
+}
+OF_TWO = {AGREES: (1.3, 1.3, 1.3), DIFFERS: (1.0, 1.0, 1.0), APART: (1.3, 0.999, 0.999)}  # by table
+OF_HM2 = {AGREES: (1.5, 1.5, 1.5), DIFFERS: (1.5, 1.5, 0.5), APART: (0.5, 1.5, 1.5)}  # by quantile
+OF_RELEASED = {AGREES: 1.0, DIFFERS: 0.0, APART: 0.08}
+
+
+@pytest.mark.parametrize("wanted", [AGREES, DIFFERS, APART])
+def test_the_fixed_rules_hold_and_break(monkeypatch, wanted):
+    """Catches a rule the wrong way round, and another level, table, constraint or budget."""
+    families = dict(zip(TABLES, ["hpolib"] * 3 + ["nasbench201"] * 2, strict=True))
+    every = [Table(f"{name}.npz", name, own, 4, ("x",), (), False) for name, own in families.items()]
+    monkeypatch.setattr(levels, "tables", lambda: every)
+    monkeypatch.setattr(fixed_rules, "table_1", lambda: {levels.HM2: PRINTED})
+    rng = np.random.default_rng(3)
+    methods = settings.CNSGA, settings.OURS, settings.RANDOM, settings.NAIVE, settings.VANILLA, levels.HM2
+    results = made(dict.fromkeys(methods, 1.0))
+    results.losses[levels.HM2] = {
+        at: losses
+        for at, losses in results.losses[levels.HM2].items()
+        if (at.table, at.constraints) in (("a", "size"), ("a", "both"), ("d", "size"))
+    }
+    two, of_hm2, (cnsga, ours) = (own[wanted] for own in (OF_TWO, OF_HM2, BY_LEVEL))
+    for method, own in results.losses.items():
+        for at, losses in own.items():
+            q, both = settings.PRINTED_QUANTILES.index(at.quantile), at.constraints == "both"
+            by_level = {settings.CNSGA: cnsga, settings.OURS: ours, levels.HM2: ours}.get(method)
+            gap = by_level[q] if by_level else 1.0
+            gap *= of_hm2[q] if method == levels.HM2 else 1
+            gap *= two[TABLES.index(at.table)] if method == settings.CNSGA and both and at.table < "d" else 1
+            losses[:] = 1 + gap * (1 + 0.01 * rng.uniform(size=(len(losses), 1)))
+            results.feasible[method][at][:] = True
+    even = {n: (np.arange(n) + 0.5)[:, None] / n * np.ones(N) for n in (15, 50)}
+    released = {
+        name: dict.fromkeys(TABLES, even[15] + OF_RELEASED[wanted]) for name in unconstrained.RELEASED
+    }
+    runs = {unconstrained.PRESET: dict.fromkeys(TABLES, even[50])} | released
+    found = by_key(fixed_rules.rows(results, runs))
+    assert {row.verdict for row in found.values()} == {wanted}, found
+    # A run without a feasible row is the worst.
+    for at in results.feasible[settings.OURS]:
+        results.feasible[settings.OURS][at][:, : levels.FEW] = False
+    assert fixed_rules.hypermapper(results).verdict is DIFFERS
+
+
+def test_entries_of_table_3_are_by_the_rank_sum_test():
+    """Catches a variance without ties, the other side, and a single table that decides."""
+    rng = np.random.default_rng(0)
+    a, b = rng.integers(0, 9, 50).astype(float), rng.integers(1, 11, 15).astype(float)
+    p = scipy.stats.mannwhitneyu(a, b, use_continuity=False, method="asymptotic", alternative="less").pvalue
+    assert scipy.stats.norm.sf(fixed_rules.standard_score([(a, b)])) == pytest.approx(p, rel=1e-12)
+    far = np.zeros(50), np.ones(15)
+    assert fixed_rules.entry([far] * 4 + [far[::-1]]) == "B"
+    assert fixed_rules.entry([far[::-1]] * 4 + [far]) == "W"
+    assert fixed_rules.entry([far] * 3 + [far[::-1]] * 2) == "N"
+    np.testing.assert_allclose(fixed_rules.holm([0.04, 0.01, 0.03]), [0.06, 0.03, 0.06])
 
 
 def test_hypermapper_sees_the_table(tmp_path, monkeypatch):

@@ -5,6 +5,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+import scipy.integrate
 import scipy.stats
 from benchmarks.studies.papers import further
 from benchmarks.studies.papers.meta_learn_tpe import (
@@ -347,6 +348,11 @@ def test_weights_and_improvement_of_the_ensemble():
     kept = SimpleNamespace(random=lambda n: np.full(n, -1.0))
     weights = ensembles.task_weights(losses, 1.0, kept)
     np.testing.assert_allclose(weights, [(1 / 2 + 1 + 1 / 3) / 4, 1 / 12, (1 / 2 + 1 / 3 + 1) / 4])
+    # Of 15 pairs the sources misrank 0, 1 and 2: distances 0, 2/3 and 4/3 with the bandwidth 0.1.
+    predicted = np.array([[0, 1, 2, 3, 4, 5], [1, 0, 2, 3, 4, 5], [1, 0, 3, 2, 4, 5], [5, 4, 3, 2, 1, 0]])
+    weights, squared = ensembles.tst_r(predicted, np.arange(6), 0.5, rng)
+    np.testing.assert_allclose(weights, np.array([9, 5, 0, 9]) / 23)
+    np.testing.assert_array_equal(squared, [0, 0, 0, 1])
     y, mean, spread = rng.normal(size=(7, 2)), rng.normal(size=(3, 2)), rng.uniform(0.3, 1, (3, 2))
     edges = [np.union1d(np.linspace(1.1 * own.min(), 6, 2000), own) for own in y.T]
     u, v = ((edge[1:] + edge[:-1]) / 2 for edge in edges)
@@ -357,6 +363,10 @@ def test_weights_and_improvement_of_the_ensemble():
             for j, at in enumerate((u, v))
         ]
         np.testing.assert_allclose(found, above[0] @ free @ above[1], rtol=1e-4)
+    of_one = ensembles.improvement(mean[:, :1], spread[:, :1], y[:, :1])
+    for found, (at, _), (width, _) in zip(of_one, mean, spread, strict=True):
+        area = scipy.integrate.quad(scipy.stats.norm(at, width).sf, y[:, 0].max(), np.inf)[0]
+        np.testing.assert_allclose(found, area, rtol=1e-6)
 
 
 @pytest.mark.slow
@@ -367,24 +377,25 @@ def test_the_joint_score_is_a_loop_s(monkeypatch):
     assert found["gap"].max() < 1e-12
 
 
-def test_the_ensemble_holds_and_breaks(monkeypatch):
+def test_the_ensembles_hold_and_break(monkeypatch):
     """Catches a ratio the wrong way round, and rows that are judged where nothing ran."""
     assert set(verdicts(ensembles.rows({})).values()) == {NOT_RUN}
-    target = Table("a.npz", "a", ensembles.FAMILY, 4, ("x",), (), ordinal=True)
-    monkeypatch.setattr(ensembles, "targets", lambda quick: [(target, [])])
+    every = [Table("a.npz", name, family, 4, ("x",), (), ordinal=True) for name, family in
+             (("a", ensembles.NMT), ("b", ensembles.HPOLIB))]  # fmt: skip
+    monkeypatch.setattr(ensembles, "targets", lambda quick: [(target, []) for target in every])
     monkeypatch.setattr(ensembles, "measured", lambda table, arrays: Found({}, arrays, np.zeros((1, 2)), {}))
     rng = np.random.default_rng(0)
 
-    def found(rgpe: float, ours: float) -> dict:
-        gaps = {ensembles.RGPE: rgpe, OURS: ours, FRESH[OURS]: ours, ALONE: 0.5}
-        runs = {name: 1 - own * (1 + 0.01 * rng.uniform(size=(20, 50))) for name, own in gaps.items()}
-        arrays = {"rgpe/a": runs, "beside/a": {}, "fresh/a": {}}
-        own = verdicts(ensembles.rows(arrays))
-        assert own.pop("baselines-gp") is NOT_RUN
-        return own
+    def found(theirs: float, ours: float) -> dict:
+        gaps = dict.fromkeys(ensembles.METHODS, theirs) | {OURS: ours, FRESH[OURS]: ours, ALONE: 0.5}
+        runs = {name: 1 - own * (1 + 0.01 * rng.uniform(size=(20, 100))) for name, own in gaps.items()}
+        arrays = {
+            f"ensembles/{acquisition}/{table}": runs for acquisition in ("EHVI", "ParEGO") for table in "ab"
+        }
+        return verdicts(ensembles.rows(arrays | {"beside/a": {}, "fresh/a": {}, "beside/b": {}}))
 
-    assert set(found(rgpe=0.5, ours=0.3).values()) == {AGREES}
-    assert set(found(rgpe=0.2, ours=0.3).values()) == {DIFFERS}
+    assert set(found(theirs=0.5, ours=0.3).values()) == {AGREES}
+    assert set(found(theirs=0.2, ours=0.3).values()) == {DIFFERS}
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ from scipy.stats import truncnorm
 import parzax as px
 from benchmarks import toys
 from benchmarks.studies.papers import data, first_draw
-from benchmarks.studies.papers.c_tpe import levels, settings, unconstrained
+from benchmarks.studies.papers.c_tpe import fixed_rules, levels, settings, unconstrained
 from benchmarks.studies.papers.c_tpe.rows import constrained, results
 from benchmarks.studies.papers.c_tpe.vanished import ratio_of_means, sphere
 from benchmarks.studies.papers.drawing import legend, save, short
@@ -44,12 +44,15 @@ drawn at random; the other thirteen have rows on the papers' pages.
 * HyperMapper 2.2.13 (HM2) has the settings of the authors' repository: random forests, a feasibility
   predictor, 3 starting points and 100 random points of its local search. It ran 10 times, for 50 evaluations,
   on two tables: with size constrained, and on slice_localization with both constraints too.
-* RGPE with EHVI has Gaussian processes of BoTorch. It ran 10 times for 40 evaluations on both tables of
-  NMT-Bench. Rows are ranked by non-domination rank, then by crowding distance.
-* Four readings were chosen after results had been seen: all levels together for HyperMapper in Table 1 (first
-  each level), all budgets together for CNSGA-II with two constraints (first each budget), whether CNSGA-II
-  varies with the level (first by rank), and a count of tasks for Figure 19 (first ranks). Their verdicts say
-  less."""
+* RGPE and TST-R have Gaussian processes of BoTorch, and EHVI or ParEGO. They ran 20 times for 100 evaluations
+  on both tables of NMT-Bench, and 10 times for 40 evaluations on three tables of HPOlib. Rows are ranked by
+  non-domination rank, then by crowding distance. What the paper does not say of them is as in the works that
+  it cites; it was fixed before the runs, in `ensembles.py`. The authors' program differs from those works:
+  it adds up the acquisitions of models that are fitted alone. RGPE with EHVI had run before, 10 times for 40
+  evaluations on NMT-Bench: it was at 0.54 and 0.47 of only warm start, and ours at 1.63 and 1.77 of it.
+* The first rules of four rows (HyperMapper in Table 1, CNSGA-II with two constraints, CNSGA-II and the level,
+  Figure 19) were chosen after results had been seen. In their place are rules that a reader who had seen no
+  result fixed from the text alone, with their limits."""
 CAPTIONS = {
     "figure_9": "Figure 9 of arXiv 2212.06751: share of the best configurations up to a place of the index",
     "figure_19": "Figure 19 of arXiv 2211.14411: average rank of the released runs, and of `px.papers.tpe`",
@@ -480,7 +483,8 @@ def _rows(found: Mapping[str, Arrays]) -> Iterator[Row]:
         "random points; two sources; up to a constant",
     )
     yield from _of_indices(found["indices"])
-    yield _of_ranks(_ranked(found))
+    of_rules = computed_by(fixed_rules, fixed_rules.rows(results(found), _ranked(found)))
+    yield from (replace(row, where=f"{CONSTRAINED}, {row.where}") for row in of_rules)
     of_levels = computed_by(levels, levels.rows(results(found)))
     yield from (replace(row, where=f"{CONSTRAINED}, {row.where}") for row in of_levels)
     of_ensembles = computed_by(ensembles, ensembles.rows(found))
@@ -528,37 +532,6 @@ def _ranked(found: Mapping[str, Arrays]) -> dict[str, dict[str, np.ndarray]]:
     released = unconstrained.released(list(own))
     there = bool(own) and all(released.get(method) for method in unconstrained.RELEASED)
     return {unconstrained.PRESET: own} | released if there else {}
-
-
-def _of_ranks(runs: Mapping[str, Mapping[str, np.ndarray]]) -> Row:
-    """Figure 19 with `px.papers.tpe` in the place of the paper's TPE."""
-    key, where = "ctpe-f19", f"{CONSTRAINED}, Figure 19, Appendix I"
-    printed = "our TPE is significantly better than other methods in most settings [share at least 0.5]"
-    if not runs:
-        return missing(key, where, printed, "tables and the released runs in PARZAX_DATA")
-    ours, budget = runs[unconstrained.PRESET], settings.N_EVALUATIONS
-    others = {method: own for method, own in runs.items() if method not in (unconstrained.PRESET, "our TPE")}
-    letters = [
-        unconstrained.verdict_letter(
-            *(unconstrained.best({table: own[table]}, budget) for own in (ours, theirs))
-        )
-        for theirs in others.values()
-        for table in theirs
-    ]
-    ranks = unconstrained.average_ranks({unconstrained.PRESET: ours, **others}, None)
-    at_end = ", ".join(f"{method} {rank[-1]:.2f}" for method, rank in ranks.items())
-    better = letters.count("B")
-    return Row(
-        key,
-        where,
-        printed,
-        f"better in {better} of {len(letters)}, worse in {letters.count('W')}; average rank {at_end}",
-        judged(better / len(letters), 0, Range(0.5, 1)),
-        f"`px.papers.tpe` in the place of the paper's TPE, after {budget}; a setting is one of the released "
-        f"methods on one of {len(ours)} tables (of nine); rank-sum test at p < {unconstrained.LEVEL:g}",
-        "on these tables TuRBO-1 and Hyperopt are close: the pairs of Table 3 on the page of c-TPE",
-        CODE,
-    )
 
 
 def figures(found: Mapping[str, Arrays], folder: Path) -> None:

@@ -10,10 +10,8 @@ from pathlib import Path
 import numpy as np
 
 import parzax as px
-from benchmarks.studies.papers import hypermapper_runs, power
+from benchmarks.studies.papers import hypermapper_runs
 from benchmarks.studies.papers.c_tpe import nei, searches, settings
-from benchmarks.studies.papers.c_tpe.counts import compare, judge
-from benchmarks.studies.papers.c_tpe.printed import Count, table_1
 from benchmarks.studies.papers.c_tpe.results import Results, gap_ratio, percentage_loss
 from benchmarks.studies.papers.c_tpe.rows import constrained
 from benchmarks.studies.papers.c_tpe.rows import units as units_of_page
@@ -101,7 +99,7 @@ def rows(results: Results) -> Iterator[Row]:
     yield from _hypermapper(results)
 
 
-def _chosen(
+def chosen(
     results: Results,
     pair: tuple[str, str],
     quantile: float,
@@ -151,7 +149,7 @@ def _looser(
     """Whether the ratio of both losses after a budget falls from the tightest constraint to the loosest."""
     texts, verdicts, note = [], [], LOSSES
     for *pair, budget in pairs:
-        own = {q: _chosen(results, (pair[0], pair[1]), q, family, kinds) for q in settings.PRINTED_QUANTILES}
+        own = {q: chosen(results, (pair[0], pair[1]), q, family, kinds) for q in settings.PRINTED_QUANTILES}
         if not all(own.values()):
             return missing(key, where, printed, NEEDS_HM2 if HM2 in pair else NEEDS)
         note = FEWER if HM2 in pair else note
@@ -167,25 +165,19 @@ def _looser(
     return Row(key, where, f"{printed} [last over first at most 1]", "; ".join(texts), verdict, note, why)
 
 
-def _two(results: Results, key: str, method: str, budgets: Sequence[int], kinds: Sequence[str]) -> Row:
-    """Losses with two constraints over those with one, on HPOlib, at the same quantiles."""
-    where = "Appendix G.1, Figure 9"
-    printed = f"{method} converges more slowly with two constraints than with one"
-    note, needs = (FEWER, NEEDS_HM2) if method == HM2 else (LOSSES, NEEDS)
-    kept = [s for q in settings.PRINTED_QUANTILES for s in _chosen(results, (method, OURS), q, "hpolib")]
-    both, single = ([s for s in kept if s.constraints in own] for own in (("both",), kinds))
+def _two(results: Results) -> Row:
+    """Losses of HM2 with two constraints over those with the size alone, on HPOlib, at the same quantiles."""
+    key, where = "hm2-two", "Appendix G.1, Figure 9"
+    printed = "HM2 converges more slowly with two constraints than with one"
+    kept = [s for q in settings.PRINTED_QUANTILES for s in chosen(results, (HM2, OURS), q, "hpolib")]
+    both, single = ([s for s in kept if s.constraints == kind] for kind in ("both", "size"))
     if not (both and single):
-        return missing(key, where, printed, needs)
-    pairs = [[_mean_log(results, method, own, budget) for own in (both, single)] for budget in budgets]
-    ratios = [(a - b, float(np.hypot(e, f))) for (a, e), (b, f) in pairs]
-    # Budgets share their runs, so that the error of the mean is at most the mean of their errors.
-    log, error = np.mean(ratios, axis=0).tolist()
-    each = ", ".join(ratio_in_words(*one) for one in ratios)
-    text = f"two over one after {', '.join(map(str, budgets))}: {each}"
-    if len(ratios) > 1:
-        text += f"; mean {ratio_in_words(log, error)}"
-        note += "; read as: the mean of the budgets"
-    return Row(key, where, f"{printed} [at least 1]", text, judged_ratio(log, error, Range(low=1.0)), note)
+        return missing(key, where, printed, NEEDS_HM2)
+    (a, e), (b, f) = (_mean_log(results, HM2, own, FEW) for own in (both, single))
+    ratio = a - b, float(np.hypot(e, f))
+    text = f"two over one after {FEW}: {ratio_in_words(*ratio)}"
+    verdict = judged_ratio(*ratio, Range(low=1.0))
+    return Row(key, where, f"{printed} [at least 1]", text, verdict, FEWER)
 
 
 def _mean_log(results: Results, method: str, own: Sequence[Setting], budget: int) -> tuple[float, float]:
@@ -196,16 +188,14 @@ def _mean_log(results: Results, method: str, own: Sequence[Setting], budget: int
 
 
 def _cnsga(results: Results) -> Iterator[Row]:
-    """Sections 3.2, G.1 and G.3."""
+    """Appendices G.1 and G.3."""
     pair, every = (OURS, CNSGA), settings.BUDGETS
-    yield _varies(results)
     printed = "on HPOlib CNSGA-II improves early as constraints become looser"
     yield _looser(results, "cnsga-early", "Appendix G.1", printed, [(CNSGA, RANDOM, FEW)], "hpolib")
-    loose = _chosen(results, pair, LOOSE, "hpolib")
+    loose = chosen(results, pair, LOOSE, "hpolib")
     printed = f"at {LOOSE:g} on HPOlib c-TPE still converges quicker than CNSGA-II"
     yield _beside(results, "cnsga-quicker", "Appendix G.1", printed, pair, loose, every)
-    yield _two(results, "cnsga-two", CNSGA, every, ("size", "runtime"))
-    two = [s for q in settings.PRINTED_QUANTILES for s in _chosen(results, pair, q, "hpolib", ("both",))]
+    two = [s for q in settings.PRINTED_QUANTILES for s in chosen(results, pair, q, "hpolib", ("both",))]
     printed = "with two constraints on HPOlib c-TPE converges quicker than CNSGA-II as well"
     yield _beside(results, "cnsga-two-ours", "Appendix G.1", printed, pair, two, every)
     printed = (
@@ -215,27 +205,11 @@ def _cnsga(results: Results) -> Iterator[Row]:
     yield _looser(results, "looser-nasbench201", "Appendix G.3", printed, rivals, "nasbench201")
 
 
-def _varies(results: Results) -> Row:
-    """CNSGA-II at its worst level, as the page of c-TPE reads it of c-TPE and of the naive product."""
-    key, where, wanted = "levels-cnsga", "Section 3.2", Range(1.0)
-    printed = f"CNSGA-II is not robust to the constraint level [{wanted}]"
-    own = [_chosen(results, (CNSGA, RANDOM), q) for q in settings.PRINTED_QUANTILES]
-    if not all(own):
-        return missing(key, where, printed, NEEDS)
-    ratios = {b: [gap_ratio(results, CNSGA, RANDOM, each, b) for each in own] for b in settings.BUDGETS}
-    texts = (f"after {b}: {', '.join(ratio_in_words(*one) for one in each)}" for b, each in ratios.items())
-    levels = ", ".join(map(str, settings.PRINTED_QUANTILES))
-    text = f"loss over random search's at {levels} {'; '.join(texts)}"
-    verdict = judged_ratio(*max(ratios[settings.N_EVALUATIONS]), wanted)
-    note = f"{LOSSES}; our reading, of the worst level after {settings.N_EVALUATIONS}"
-    return Row(key, where, printed, text, verdict, note, "it is at first, by the losses after 50")
-
-
 def _ranks(results: Results) -> Iterator[Row]:
     """Figures 16 to 18 before the last evaluation."""
     early = settings.BUDGETS[:-1]
     words = "c-TPE has the best average rank before 200 evaluations too"
-    if not all(_chosen(results, (OURS, CNSGA), q) for q in settings.PRINTED_QUANTILES):
+    if not all(chosen(results, (OURS, CNSGA), q) for q in settings.PRINTED_QUANTILES):
         yield missing("ranks-early", "Figures 16-18", words, NEEDS)
         return
     rng, ranks = np.random.default_rng(0), {}
@@ -261,25 +235,8 @@ def _ranks(results: Results) -> Iterator[Row]:
 
 
 def _hypermapper(results: Results) -> Iterator[Row]:
-    """Table 1, Section 4, Appendices G.1, G.3 and H."""
+    """Section 4, Appendices G.1 and H."""
     size = ("size",)
-    key, where, cells = "t1-HM2", "Table 1, HM2", table_1().get(HM2, {})
-    printed = f"wins/losses/ties of c-TPE in 27 settings after {FEW}, at "
-    printed += ", ".join(f"{q:g}: {cells.get((q, FEW), '–')}" for q in settings.PRINTED_QUANTILES)
-    own = [s for q in settings.PRINTED_QUANTILES for s in _chosen(results, (OURS, HM2), q)]
-    if own and cells:
-        found = compare(results, OURS, HM2, own, FEW)
-        every = (cells[q, FEW] for q in settings.PRINTED_QUANTILES)
-        verdict = judge(found, Count(*map(sum, zip(*every, strict=True))))
-        ratios = {s: gap_ratio(results, OURS, HM2, [s], FEW) for s in own}
-        each = "; ".join(f"{' '.join(map(str, s))} {ratio_in_words(*one)}" for s, one in ratios.items())
-        text = (
-            f"{found.count} (p = {found.p_better:.2g}) of {len(own)} at all three; losses over HM2's: {each}"
-        )
-        note = f"as the other rows of Table 1, by medians; {power.in_words(found.effect)}; {FEWER}"
-        yield Row(key, where, printed, text, verdict, note, "more runs would tell")
-    else:
-        yield missing(key, where, printed, NEEDS_HM2)
     for q, printed, wanted in (
         (TIGHT, "HM2 outperforms vanilla TPE at tight constraints", SMALLER),
         (LOOSE, "HM2 is not better than vanilla TPE", Range(low=1.0)),
@@ -287,7 +244,7 @@ def _hypermapper(results: Results) -> Iterator[Row]:
         pair = (HM2, VANILLA)
         yield _beside(
             results, f"hm2-vanilla-{q:g}", f"Appendix H, at {q:g}", printed, pair,
-            _chosen(results, pair, q, kinds=size), (FEW,), wanted,
+            chosen(results, pair, q, kinds=size), (FEW,), wanted,
         )  # fmt: skip
     pairs = [(OURS, HM2, FEW)]
     printed = "c-TPE is not degraded as constraints become looser, HM2 is"
@@ -295,4 +252,4 @@ def _hypermapper(results: Results) -> Iterator[Row]:
     yield _looser(results, "hm2-looser", "Section 4", printed, pairs, reason=two)
     printed = f"on HPOlib, size constrained, {printed}"
     yield _looser(results, "hm2-looser-hpolib", "Appendix G.1", printed, pairs, "hpolib", size)
-    yield _two(results, "hm2-two", HM2, (FEW,), size)
+    yield _two(results)

@@ -16,7 +16,7 @@ Statements of arXiv 2212.06751 beside our numbers.
 * Ratios are of losses, or of distances from the hypervolume of the true front, with 95 % intervals. A
   ratio that does not agree and whose interval is within 1.15 is *equal within 1.15*; a number within two
   standard errors of an end of its range is *not told apart*. Ranges stand for the paper's words.
-* RGPE with EHVI is among the [further statements](further.md); TST-R was not run."""
+* RGPE and TST-R are among the [further statements](further.md)."""
 CAPTIONS = {
     "figure_2": "Figure 2: one source on an ellipsoid of four dimensions; naive meta-learning below",
     "figure_2_weights": "Figure 2: the weight of the source",
