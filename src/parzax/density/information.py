@@ -7,6 +7,7 @@ draws do not move with the parameters of a density, but their weights do: deriva
 """
 
 from collections.abc import Callable
+from functools import partial
 from typing import NamedTuple
 
 import jax
@@ -16,6 +17,7 @@ from jaxtyping import Array, Float, PRNGKeyArray
 
 from parzax import _checks
 from parzax._mesh import jit_on_meshes
+from parzax._numerics import divisor
 from parzax.density.cut import CutRows
 from parzax.density.estimator import ParzenEstimator
 from parzax.density.quadrature import quadrature
@@ -44,11 +46,10 @@ def entropy(key: PRNGKeyArray, p: ParzenEstimator, *, n: int = 4096, rows: bool 
             That estimates the entropy of what the rows were drawn from, with a bias upwards by the divergence
             from it to p.
     """
-    log_p = _left_out(p) if rows else _log_prob(p)
-    basis = p.arrays()
+    log_p, frame = _log_density(p, rows), p.arrays().frame
 
     def integrand(at: Points) -> Float[Array, " j"]:
-        return -log_p(at) - basis.frame.log_jacobian(at)
+        return -log_p(at) - frame.log_jacobian(at)
 
     return _mean_over_rows(p, integrand) if rows else _mean(key, (p,), integrand, n)
 
@@ -69,8 +70,7 @@ def kl(
     Raises:
         ValueError: the spaces differ.
     """
-    log_q = _log_prob(_on_same_space(p, q))
-    log_p = _left_out(p) if rows else _log_prob(p)
+    log_p, log_q = _log_density(p, rows), _log_density(_on_same_space(p, q))
 
     def integrand(at: Points) -> Float[Array, " j"]:
         return log_p(at) - log_q(at)
@@ -143,9 +143,8 @@ def mutual_information(
     if common:
         raise ValueError(f"a and b must not share parameters or their parents, both have {common[0]!r}.")
     joint = p.marginal(*sets[0], *sets[1])
-    log_density = _left_out if rows else _log_prob
-    of_joint = log_density(joint)
-    of_sets = [log_density(p.marginal(*names)) for names in sets]
+    of_joint = _log_density(joint, rows)
+    of_sets = [_log_density(p.marginal(*names), rows) for names in sets]
     columns = [np.array([j for j, name in enumerate(joint.space.names) if name in names]) for names in sets]
 
     def integrand(at: Points) -> Float[Array, " j"]:
@@ -166,14 +165,9 @@ def _on_same_space(p: ParzenEstimator, q: ParzenEstimator) -> ParzenEstimator:
     return q
 
 
-def _log_prob(p: ParzenEstimator) -> LogDensity:
-    """log density in unit coordinates."""
-    return lambda at: p.mixture.log_prob(p.arrays(), at)
-
-
-def _left_out(p: ParzenEstimator) -> LogDensity:
-    """log density at each of the rows of p, from the other rows."""
-    return lambda at: p.mixture.left_out(p.arrays(), at)
+def _log_density(p: ParzenEstimator, rows: bool = False) -> LogDensity:
+    """log density in unit coordinates; with ``rows`` at each of the rows of p, from the other rows."""
+    return partial(p.mixture.left_out if rows else p.mixture.log_prob, p.arrays())
 
 
 def _between(
@@ -184,7 +178,7 @@ def _between(
     n: int,
 ) -> Estimate:
     """Mean over m = (p + q) / 2 of a function of log p / m and log q / m."""
-    log_p, log_q = _log_prob(p), _log_prob(_on_same_space(p, q))
+    log_p, log_q = _log_density(p), _log_density(_on_same_space(p, q))
 
     def at_points(at: Points) -> Float[Array, " j"]:
         of_p, of_q = log_p(at), log_q(at)
@@ -207,12 +201,12 @@ def _mean(
     for p, of_draws in zip(densities, jax.random.split(key, len(densities)), strict=True):
         if nodes is not None:
             at, log_weight = nodes
-            weight = jnp.exp(_log_prob(p)(at) + log_weight)
+            weight = jnp.exp(_log_density(p)(at) + log_weight)
             means.append(jnp.where(weight > 0, weight * integrand(at), 0).sum())
             variances.append(jnp.zeros((), dtype))
             continue
         at = jax.lax.stop_gradient(p.mixture.sample(of_draws, p.arrays(), n // len(densities)))
-        log_p = _log_prob(p)(at)
+        log_p = _log_density(p)(at)
         terms = integrand(at) * jnp.exp(log_p - jax.lax.stop_gradient(log_p))
         means.append(terms.mean())
         variances.append(terms.var(ddof=1) / len(terms))
@@ -221,8 +215,7 @@ def _mean(
 
 def _mean_over_rows(p: ParzenEstimator, integrand: LogDensity) -> Estimate:
     """Mean of a function over the rows of a density, by their weights."""
-    total = p.weight.sum()
-    weight = p.weight / jnp.where(total > 0, total, 1)
+    weight = p.weight / divisor(p.weight.sum())
     terms = jnp.where(weight > 0, integrand(p.mixture.rows), 0)
     mean = weight @ terms
     return Estimate(mean, jnp.sqrt(jnp.square(weight) @ jnp.square(terms - mean)))

@@ -25,21 +25,20 @@ def quadrature(space: Space, dtype: Any) -> tuple[Points, Float[np.ndarray, " j"
     node, weight = np.polynomial.legendre.leggauss(_NODES)
     panels = _PANELS[len(space)]
     unit = ((np.arange(panels)[:, None] + (node + 1) / 2) / panels).ravel()
-    places, numbers, log_weights = [], [], []
+    by_parameter = []
     for domain in domains:
         if domain.n_values is None:
-            at = unit, np.zeros(len(unit), int), np.log(np.tile(weight / 2 / panels, panels))
+            nodes = unit, np.zeros(len(unit), int), np.log(np.tile(weight / 2 / panels, panels))
         else:
             number = np.arange(min(domain.n_values, _MOST_POINTS + 1))
             place = domain.axis.place(np.zeros(len(number)), number)
-            at = place, number, np.zeros(len(number))
-        for values, of_domain in zip((places, numbers, log_weights), at, strict=True):
-            values.append(of_domain)
-    if np.prod([len(values) for values in places]) > _MOST_POINTS:
+            nodes = place, number, np.zeros(len(number))
+        by_parameter.append(nodes)
+    if np.prod([len(number) for _, number, _ in by_parameter]) > _MOST_POINTS:
         return None
     places, numbers, log_weights = (
         np.stack([part.ravel() for part in np.meshgrid(*parts, indexing="ij")], axis=-1)
-        for parts in (places, numbers, log_weights)
+        for parts in zip(*by_parameter, strict=True)
     )
     regime, valid = np.zeros(numbers.shape, np.int32), np.ones(numbers.shape, bool)
     at = Points(regime, places.astype(dtype), numbers.astype(np.int32), valid)

@@ -71,13 +71,13 @@ def conditional(
     other parameters; the status gets a bit if the values have no density. Arrays of j values give j results.
     """
     mixture, status, permitted = fitted
-    (given, by_domain), dtype = given_values(space, values), mixture.scale.dtype
-    regimes = fixed_regimes(space, given, by_domain, permitted is not None)
+    given, dtype = given_values(space, values), mixture.scale.dtype
+    regimes = fixed_regimes(space, given, permitted is not None)
     part, kept, owners = given_rest(space, given, regimes)
     if part is None:
         raise ValueError("values: no other parameter can be active; use log_prob for the given values.")
-    missing, of_parents = _missing_parents(space, given, by_domain, owners), None
-    row = [given.get(name, np.nan) for name in space.names]
+    missing, of_parents = _missing_parents(space, given, owners), None
+    row = [given[name][0] if name in given else np.nan for name in space.names]
     batch = np.broadcast_shapes(*map(np.shape, row))
     on_host = permitted is None and not any(isinstance(value, jax.Array) for value in row)
     xp, dtype_of_row = (np, np.dtype(np.float64)) if on_host else (jnp, dtype)
@@ -89,13 +89,13 @@ def conditional(
         pieces, of_name = events.pieces_of(space, missing, {}, dtype)
         parents = events.combinations(space, of_name)
         if on_host:
-            combined = with_codes(space, frame, parents.put_into(x), by_domain)
+            combined = with_codes(space, frame, parents.put_into(x), given)
             possible = parents.are_possible(frame.encode(combined), is_given)
             if not possible.any(axis=1).all():
                 raise ValueError(f"values: no values of {', '.join(missing)} allow {dict(values)!r}.")
             parents = jax.tree.map(lambda a: a[possible.any(axis=0) | (len(x) == 0)], parents)
         x, of_parents = parents.put_into(x), (pieces, parents)
-    x = with_codes(space, frame, x, by_domain)
+    x = with_codes(space, frame, x, given)
     at = to_device(_encoded(frame, tests, x), dtype) if on_host else (frame, tests, x)
     permitted = _permitted(space, permitted, part, kept)
     basis = replace(on_device(basis_of(space, dtype, families), fitted, x), pairwise=True)
@@ -104,9 +104,7 @@ def conditional(
     return part, _conditioned(basis, mixture, status, permitted, at, of_parents, *fixed)
 
 
-def _missing_parents(
-    space: Space, given: Mapping[str, Any], by_domain: Mapping[str, Any], owners: list[tuple[Any, ...]]
-) -> list[str]:
+def _missing_parents(space: Space, given: Mapping[str, Any], owners: list[tuple[Any, ...]]) -> list[str]:
     """The parameters without values that given ones depend on; ValueError where no mixture is the answer.
 
     Numbers and choices meet a condition whatever their domain is; but a code may stand for several choices.
@@ -115,10 +113,11 @@ def _missing_parents(
     for condition in (c for owner in owners for c in owner if isinstance(space[c.parent][0], Categorical)):
         domains: Any = space[condition.parent]
         parents = [name for name in with_ancestors(space, [condition.parent]) if name in missing]
-        any_code = np.arange(max(len(domain.choices) for domain in domains))
-        codes = by_domain.get(condition.parent, np.stack([any_code for _ in domains], axis=-1))
-        met = np.stack([holds(condition, domain, codes[..., i]) for i, domain in enumerate(domains)])
-        unmet = np.stack([~domain.outside(codes[..., i]) for i, domain in enumerate(domains)]) & ~met
+        codes = given.get(condition.parent)
+        if codes is None or isinstance(codes[0], jax.Array):
+            codes = [np.arange(max(len(domain.choices) for domain in domains))] * len(domains)
+        met = np.stack([holds(condition, domain, codes[i]) for i, domain in enumerate(domains)])
+        unmet = np.stack([~domain.outside(codes[i]) for i, domain in enumerate(domains)]) & ~met
         if parents and (met.any(axis=0) & unmet.any(axis=0)).any():
             reason = f"a code of {condition.parent!r} stands for several choices"
             raise ValueError(f"values: {reason}; give the choice, or {', '.join(parents)} too.")
@@ -126,12 +125,12 @@ def _missing_parents(
 
 
 def with_codes(
-    space: Space, frame: Frame, x: Float[Any, "n d"], by_domain: Mapping[str, Float[np.ndarray, "*j k"]]
+    space: Space, frame: Frame, x: Float[Any, "n d"], given: Mapping[str, Any]
 ) -> Float[Any, "n d"]:
     """Configurations where given choices have their codes in the domains that apply, see `given_values`."""
     xp = x.__array_namespace__()
-    for name in (name for name in space.order if name in by_domain):
-        codes, column = by_domain[name].reshape(-1, len(space[name])), space.index(name)
+    for name in (name for name in space.order if len(given.get(name, ())) > 1):
+        codes, column = np.stack(given[name], axis=-1).reshape(-1, len(given[name])), space.index(name)
         row = np.arange(len(x)) * len(codes) // max(len(x), 1)
         # The regime depends on the values of the parents alone.
         code = xp.asarray(codes, dtype=x.dtype)[row, frame.encode(x).regime[:, column]]
@@ -267,33 +266,28 @@ def with_ancestors(space: Space, names: Iterable[str]) -> tuple[str, ...]:
     return tuple(name for name in space.names if name in wanted)
 
 
-def given_values(
-    space: Space, values: Mapping[str, Any]
-) -> tuple[dict[str, Any], dict[str, Float[np.ndarray, "*j k"]]]:
-    """Checked native values by name, choices as codes, None as NaN; traced values and arrays of JAX stay.
+def given_values(space: Space, values: Mapping[str, Any]) -> dict[str, list[Float[Any, "*j"]]]:
+    """Checked native values by name: the codes of choices in each domain; None is NaN.
 
-    The second result has the codes of choices in each of the domains of a parameter that has several.
+    A single array, of numbers or of JAX, stands for all domains.
     """
     _checks.instance("values", values, Mapping, "a mapping of names to values")
     if not values:
         raise ValueError("values: at least one parameter must be given.")
-    out, by_domain = {}, {}
+    out = {}
     for name, value in values.items():
         check_name("values: ", name, space)
         if isinstance(value, (list, tuple)) or np.ndim(value) > 1:
             remedy = "give one value, or an array (n,) of values; use jax.vmap for more axes"
             raise ValueError(f"values: {name!r} is {value!r}; {remedy}.")
         if _checks.is_traced(value) or (isinstance(value, jax.Array) and value.ndim):
-            out[name] = value
+            out[name] = [value]
             continue
-        domains = space[name]
+        domains = space[name] if isinstance(space[name][0], Categorical) else space[name][:1]
         each = value.tolist() if isinstance(value, np.ndarray) and value.ndim else [value]
-        numbers = np.array([[_number(space, name, one, domain) for domain in domains] for one in each])
-        numbers = numbers.reshape(*np.shape(value), len(domains))
-        out[name] = numbers.max(axis=-1)
-        if len(domains) > 1 and isinstance(domains[0], Categorical):
-            by_domain[name] = numbers
-    return out, by_domain
+        by_domain = ([_number(space, name, one, domain) for one in each] for domain in domains)
+        out[name] = [np.array(numbers, np.float64).reshape(np.shape(value)) for numbers in by_domain]
+    return out
 
 
 def _number(space: Space, name: str, value: Any, domain: Any) -> float:
@@ -313,9 +307,7 @@ def _number(space: Space, name: str, value: Any, domain: Any) -> float:
     return math.nan if value is None else float(value)
 
 
-def fixed_regimes(
-    space: Space, values: Mapping[str, Any], by_domain: Mapping[str, Any], on_device: bool
-) -> dict[str, tuple[int, float]]:
+def fixed_regimes(space: Space, values: Mapping[str, Any], on_device: bool) -> dict[str, tuple[int, float]]:
     """Regimes and numbers of the single values that are concrete, and do not depend on others that are not.
 
     ValueError for values that cannot be given. With ``on_device`` all regimes depend on arrays of the device.
@@ -323,18 +315,18 @@ def fixed_regimes(
     checked: list[str] = []
     for name in (name for name in space.order if name in values):
         has_parents = all(parent in checked for parent in space.parents(name))
-        if has_parents and not isinstance(values[name], jax.Array):
+        if has_parents and not isinstance(values[name][0], jax.Array):
             checked.append(name)
     if on_device or not checked:
         return {}
     given = Space({name: space[name] for name in checked})
-    columns = np.broadcast_arrays(*(np.asarray(values[name], np.float64) for name in checked))
+    columns = np.broadcast_arrays(*(values[name][0] for name in checked))
     rows = np.stack(columns, axis=-1).reshape(-1, len(checked))
-    rows = with_codes(given, given.frame(), rows, by_domain)
+    rows = with_codes(given, given.frame(), rows, values)
     regimes = check_regimes(given, rows, None, np.ones(len(rows), bool))
     fixed: dict[str, tuple[int, float]] = {}
     for name, regime, number in zip(checked, regimes.T, rows.T, strict=True):
-        if not np.ndim(values[name]) and all(parent in fixed for parent in space.parents(name)):
+        if not values[name][0].ndim and all(parent in fixed for parent in space.parents(name)):
             fixed[name] = int(regime[0]), number[0]
     return fixed
 

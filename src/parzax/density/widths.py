@@ -9,6 +9,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from parzax._compile import compiled
+from parzax._numerics import divisor
 from parzax.density.ascent import ascended
 from parzax.density.basis import Basis
 from parzax.density.mixture import Mixture
@@ -67,8 +68,7 @@ def tuned(basis: Basis, mixture: Mixture) -> Mixture:
 
 def _shares(mixture: Mixture) -> Float[Array, " n"]:
     """Weights of the rows that sum to 1, or 0 without rows."""
-    total = mixture.weight.sum()
-    return mixture.weight / jnp.where(total > 0, total, 1)
+    return mixture.weight / divisor(mixture.weight.sum())
 
 
 def _scaled(basis: Basis, mixture: Mixture, log_factor: Float[Array, "#n d"]) -> Mixture:

@@ -261,24 +261,12 @@ class Counts:
             at = np.minimum(level, len(target) + 1), columns.offsets[j] + cell
             np.add.at(histogram, at, count)
         _check_rows(histogram, columns, space)
-        return cls.from_histogram(histogram, space, target, region, grid, cutoffs)
-
-    @classmethod
-    def from_histogram(
-        cls,
-        histogram: Int[np.ndarray, "q2 w"],
-        space: Space,
-        levels: Any,
-        region: float,
-        grid: Grid,
-        cutoffs: Any,
-    ) -> "Counts":
-        """Counts from the rows of each (first level set, column), levels ascending; row q + 1 is left out."""
-        levels = tuple(np.asarray(levels).tolist())
+        levels = tuple(target.tolist())
+        # Row i of the histogram has what is in the i-th smallest set but in no smaller one.
         counts = histogram[:-1].cumsum(axis=0)[[*rank_levels(levels), len(levels)]]
         cutoffs = None if cutoffs is None else checked_cutoffs(cutoffs, levels)
         status = np.zeros(len(levels), np.int32)
-        return cls(counts, status, cutoffs, layout(space, grid), levels, region, grid, space)
+        return cls(counts, status, cutoffs, columns, levels, region, grid, space)
 
     def merge(self, *others: "Counts") -> "Counts":
         """Add the counts of parts of a log.

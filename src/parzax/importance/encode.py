@@ -162,7 +162,6 @@ def encode(
         if weight is not None and weight.dtype.kind in "ub":
             weight = weight.astype(jnp.int32)
         cutoffs = None if cutoffs is None else jnp.asarray(cutoffs, losses.dtype)
-        groups = None if groups is None else jnp.asarray(groups)
         encoded = _encoded(x, losses, weight, groups, cutoffs, space=space, **settings)
         traced = _checks.is_traced(encoded.status)
         if not traced and jax.device_get(encoded.status)[0] & int(Status.INVALID_ROWS):

@@ -38,6 +38,7 @@ class Domain(ABC):
     when: Condition | Sequence[Condition] = ()
     conditions: tuple[Condition, ...] = field(init=False, compare=False)
     periodic = False  # whether the last value is next to the first, see `Float` and `Int`
+    has_integers = False  # whether the values are integers by type, as in `Int`; not only equal to integers
     __repr__ = repr_as_call
 
     def __new__(cls, *_: Any, **kwargs: Any) -> Self:
@@ -64,11 +65,6 @@ class Domain(ABC):
 
     @abstractmethod
     def _axis(self) -> Axis: ...
-
-    @property
-    def has_integers(self) -> bool:
-        """Whether the values are integers by type, as in `Int`; not only equal to integers."""
-        return False
 
     def outside(self, values: np.ndarray) -> np.ndarray:
         """Mask of native ``values`` (any shape) that do not belong to the domain; NaN does not."""
@@ -183,6 +179,7 @@ class Int(Numeric):
     If ``periodic``, low comes one step after high, as hour 0 after hour 23.
     """
 
+    has_integers = True
     _: KW_ONLY
     step: int = 1
 
@@ -199,10 +196,6 @@ class Int(Numeric):
             beyond = "is beyond 2**53, where float64 stops being exact; rescale it."
             raise ValueError(f"Int: {field} = {value!r} {beyond}")
         return int(value)
-
-    @property
-    def has_integers(self) -> bool:
-        return True
 
 
 @dataclass(frozen=True, repr=False)
@@ -245,10 +238,7 @@ class Ordinal(Domain):
             raise ValueError(f"Ordinal: log needs values above 0, got {values[0]!r}.")
         kind = int if all(isinstance(v, (int, np.integer)) for v in self.values) else float
         object.__setattr__(self, "values", tuple(map(kind, self.values)))
-
-    @property
-    def has_integers(self) -> bool:
-        return isinstance(self.values[0], int)
+        object.__setattr__(self, "has_integers", kind is int)
 
     def _axis(self) -> Axis:
         if len(self.values) == 1:

@@ -137,9 +137,10 @@ def _fix_others(plane: Plane, rows: _Rows, given: Mapping[str, Any] | None) -> t
     """(d,) native values of the other parameters, NaN where they are inactive; and a sentence about them."""
     space = plane.space
     try:
-        fixed, by_domain = given_values(space, given) if given else ({}, {})
+        codes = given_values(space, given) if given else {}
     except (TypeError, ValueError) as error:
         raise type(error)(f"given: {error}") from error
+    fixed = {name: np.max(by_domain, axis=0) for name, by_domain in codes.items()}
     for name, value in fixed.items():
         if name in plane.names:
             raise ValueError(f"given: {name!r} is an axis of the picture, so it cannot have a fixed value.")
@@ -154,7 +155,7 @@ def _fix_others(plane: Plane, rows: _Rows, given: Mapping[str, Any] | None) -> t
     parts[1] = f"{parts[1]} {source}" if taken else ""
     values = fixed | taken
     row = np.array([[values.get(name, np.nan) for name in space.names]])
-    return with_codes(space, space.frame(), row, by_domain)[0], "; ".join(filter(None, parts))
+    return with_codes(space, space.frame(), row, codes)[0], "; ".join(filter(None, parts))
 
 
 def _evaluate_cells(function: Callable[..., jax.Array], cells: np.ndarray, size: int) -> np.ndarray:
