@@ -102,7 +102,7 @@ def test_failed_rows(capsys):
         return math.nan if kind is True else params["x"]
 
     with pytest.warns(UserWarning, match=r"of 20 evaluations raised, such as ValueError: no memory; log.rep"):
-        log = minimize(fails, n=20, progress=True)
+        log = minimize(fails, n=20, key=jax.random.key(11), progress=True)
     assert "20/20 " in (bar := capsys.readouterr().err)
     assert f"best loss {log.losses[~np.isnan(log.losses)].min():.4g}]" in bar
     kinds = [SPACE.as_dict(x)["kind"] for x in log.values]
@@ -112,7 +112,7 @@ def test_failed_rows(capsys):
         if kind != "fast"
     }
     assert np.isnan(log.losses[:, 0]).tolist() == [kind != "fast" for kind in kinds]
-    assert kinds[10:].count("fast") >= 5
+    assert kinds[10:].count("fast") >= 6
     assert f"{kinds.count('slow')} of them failed: ValueError: no memory" in log.report.lines()
     assert log.best_params()["kind"] == "fast"
 

@@ -1,5 +1,7 @@
 """Suggestions of one call differ from each other wherever the space has so many configurations."""
 
+from functools import partial
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -169,27 +171,33 @@ def test_fillers_come_after_candidates():
 
 
 def test_candidates_of_one_branch_are_compared():
-    """Those with the active parameters of the first one, by score; of a batch, of the first n."""
+    """The best of the branch with the largest mean ratio, one of 1 counted too; in a batch of the first n."""
     space = px.Space({"a": px.Categorical(["u", "v", "w"]), "x": px.Float(0, 1, when=px.In("a", ["u", "v"]))})
     basis = px.density.Smoothing().basis(space, jnp.float32)
     drawn = jax.device_get(jax.jit(lambda key: basis.frame.draw(key, 64, jnp.float32))(jax.random.key(0)))
     active, code = np.asarray(drawn.regime[:, 1] == 0), np.asarray(drawn.index[:, 0])
 
-    def score(at):
+    def score(at, others=5.0):
         xp = at.unit.__array_namespace__()
-        return xp.where(at.regime[:, 1] == 0, at.unit[:, 1], 5.0)
+        return xp.where(at.regime[:, 1] == 0, 6 * at.unit[:, 1] - 3, others)
 
-    def best(points, n, *one_branch):
+    def best(points, n, others, *one_branch):
+        scores = partial(score, others=others)
         return jax.jit(
-            lambda at: candidates.best_of_candidates(basis, score, at, None, n, None, *one_branch)
+            lambda at: candidates.best_of_candidates(basis, scores, at, None, n, None, *one_branch)
         )(points)
 
-    for start in (int(active.argmax()), int((~active).argmax())):
-        points = drawn[np.roll(np.arange(64), -start)]
-        one = best(points, 1, True)
-        wanted = score(points)[np.asarray(points.regime[:, 1] == points.regime[0, 1])].max()
-        assert score(one)[0] == wanted
+    for others in (5.0, 0.5, -2.0, -np.inf):
+        of_row = np.asarray(score(drawn, others), np.float64)
+        ratio = {
+            branch: (1 + (active == branch).sum()) / (1 + np.exp(-of_row[active == branch]).sum())
+            for branch in (True, False)
+        }
+        wanted = of_row[active == (ratio[True] > ratio[False])].max()
+        np.testing.assert_allclose(score(best(drawn, 1, others, True), others)[0], wanted, rtol=1e-6)
+    # Without the rule the largest score of all counts, of however few candidates.
+    assert score(best(drawn, 1, 0.5))[0] > 2.5
     assert (code[active] < 2).all()
-    assert score(best(drawn, 1))[0] == 5
+    assert score(best(drawn, 1, 5.0))[0] == 5
     two = drawn[np.array([active.argmax(), (~active).argmax(), *range(64)])]
-    assert sorted(np.asarray(best(two, 2, True).regime[:, 1]).tolist()) == [-1, 0]
+    assert sorted(np.asarray(best(two, 2, 5.0, True).regime[:, 1]).tolist()) == [-1, 0]

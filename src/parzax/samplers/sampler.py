@@ -36,7 +36,6 @@ from parzax.space.checks import refuse_rows
 from parzax.split import AbstractSplit, State
 from parzax.split.state import violations
 
-
 # Up to this difference coordinates in two precisions are the same.
 _SAME = 1e-4
 
