@@ -176,18 +176,19 @@ def optimize(
     else:
         few = least_capacity(k, _ALONE) if is_light(key, setup) else 0
 
-        # Where suggestions are never equal by chance, only repeats can tell whether there is noise. So code
-        # for noise is compiled once there is some.
+        # If suggestions are never equal by chance, and the problem needs no key, evaluations do not differ,
+        # but for those of a given state. Code for noise is compiled only then.
         basis = sampler.smoothing.basis(sampler.space, search.state.x.dtype)
-        apart = k == 1 and setup.n_confirm is None and basis.free_continuum
+        apart = (
+            k == 1 and setup.n_confirm is None and basis.free_continuum and not uses_key(setup.problem, key)
+        )
 
         def advance_from_host(search: Search, end: int) -> Search:
             program, goes_on = _advance["small" if search.state.capacity <= few else "large"], True
             while goes_on:
                 repeated = sampler.repeat_without_noise(search.state) if apart else None
-                part, done = end, int(search.done)
-                if repeated is not None:
-                    part = min(done + max(n_until_repeat(int(search.state.count)), 1), end)
+                n_more = max(n_until_repeat(int(search.state.count)), 1)
+                part = end if repeated is None else min(int(search.done) + n_more, end)
                 search = program(key, setup._replace(repeated=repeated), search, np.int32(part))
                 goes_on = part < end and int(search.done) == part
             return search
@@ -421,6 +422,12 @@ def replicate(mesh: Mesh, tree: Any) -> Any:
     """Put the arrays of a tree on every device of the mesh."""
     arrays, static = eqx.partition(tree, lambda leaf: eqx.is_array(leaf) or isinstance(leaf, np.ndarray))
     return eqx.combine(jax.device_put(arrays, NamedSharding(mesh, P())), static)
+
+
+def uses_key(problem: Problem, key: PRNGKeyArray) -> bool:
+    """Whether a problem depends on its key, as one with noise does."""
+    jaxpr = jax.make_jaxpr(problem)(key, jnp.zeros(len(problem.space))).jaxpr
+    return any(jaxpr.invars[0] is variable for step in jaxpr.eqns for variable in step.invars)
 
 
 def is_light(key: Any, setup: Setup) -> bool:

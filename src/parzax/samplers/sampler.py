@@ -36,9 +36,6 @@ from parzax.space.checks import refuse_rows
 from parzax.split import AbstractSplit, State
 from parzax.split.state import violations
 
-# Up to this difference coordinates in two precisions are the same.
-_SAME = 1e-4
-
 
 def check_confirm(name: str, sampler: "Sampler") -> None:
     """ValueError for several objectives."""
@@ -255,14 +252,12 @@ class Sampler(eqx.Module):
         given = self.without_space(), basis, key, state, n
         if candidates is None:
             # All configurations, if suggestions must be new and the space is small enough.
-            new, differs = n > 1 or not self.proposal.repeats, None
-            every = enumerate_points(self.space, n, dtype) if new else None
-            if n == 1 and again is None and starting is False:
-                repeated = self.repeat_without_noise(state)
-                if repeated is not None and repeated[0]:
-                    return repeated[1]
-                differs = None if repeated is None else False
-            return _suggest(*given, every, starting, differs, again)
+            every = enumerate_points(self.space, n, dtype) if n > 1 or not self.proposal.repeats else None
+            alone = n == 1 and again is None and starting is False
+            repeated = self.repeat_without_noise(state) if alone else None
+            if repeated is not None and repeated[0]:
+                return repeated[1]
+            return _suggest(*given, every, starting, None if repeated is None else False, again)
         x, pool = configurations("candidates", candidates, self.space, basis.frame, dtype)
         if len(pool) < n:
             raise ValueError(f"candidates must have at least n = {n} rows, got {len(pool)}.")
@@ -363,7 +358,7 @@ class Sampler(eqx.Module):
         points = jax.tree.map(lambda a: a[present], state.points)
         # Values outside a range that has moved count as the nearest ones inside.
         for at in (frame.encode(state.x[present]), frame.nearest(state.x[present])):
-            if (np.abs(at.unit - points.unit) <= _SAME).all() and (at.regime == points.regime).all():
+            if np.allclose(at.unit, points.unit, 0, 1e-4) and (at.regime == points.regime).all():
                 return
         raise ValueError("state: its rows are of a space with other domains; use sampler.move(state).")
 
