@@ -460,9 +460,11 @@ over that of parzax; where the whole interval is below 1 it is bold, and parzax 
 runs leave wide intervals: who is first would often change with others."""
 WHERE_BEHIND = """* After 100 evaluations parzax is behind on the three conditional tables of trainings:
   Optuna, Hyperopt and `hierarchical_tpe` have 0.17 to 0.82 of its regret. It is ahead on the conditional
-  Ackley function, where they have 3.7 to 4.9 times its gap. The mean over both says little.
+  Ackley function, where they have 3.7 to 4.9 times its gap. The mean over both says little. With 64 runs of
+  each, and branches by their shares, Optuna has 0.81 to 0.97 of its regret ([trainings](trainings.md)).
 * Under a constraint the start is slower on two tables, SGD and the pipeline: after 25 evaluations Optuna has
-  0.60 and 0.65 of its regret. The report is not why: the trial with the smallest value is no better.
+  0.60 and 0.65 of its regret (0.66 and 1.06 with 64 runs of each). The report is not why: the trial with the
+  smallest value is no better.
 * Rustuna means to do what Optuna does. That its ratios are 0.95 to 1.19 shows what chance does here."""
 PROBLEMS = {
     FIXED: """Functions of eight parameters of every kind, BBOB functions in five dimensions, tables of
