@@ -98,31 +98,35 @@ def test_standard_errors_cover(request):
         assert 0.93 <= np.mean(np.abs(value - exact[kind]) < 1.96 * error) <= 0.97, kind
 
 
-def value_at(kind, key: jax.Array, by: float) -> jax.Array:
-    """A divergence from a density whose widths along x have a factor."""
+def value_at(kind, key: jax.Array, by: float, of_weight: bool) -> jax.Array:
+    """A divergence from a density whose widths along x have a factor, or the weight of a row."""
     p, q = fitted(MIXED, 0), fitted(MIXED, 1)
+    if of_weight:
+        rows = np.asarray(p.space.sample(jax.random.key(0), 12))
+        weight = jnp.arange(1.0, 13).at[0].multiply(5 * by)
+        return kind(key, px.ParzenEstimator.fit(p.space, rows, weight), q, n=400).value
     scale = p.mixture.scale * jnp.stack([jnp.asarray(by, p.scale.dtype), jnp.ones((), p.scale.dtype)])[None]
     return kind(key, replace(p, mixture=replace(p.mixture, scale=scale)), q, n=400).value
 
 
-def slope(kind, key: jax.Array) -> jax.Array:
+def slope(kind, key: jax.Array, of_weight: bool) -> jax.Array:
     """Its derivative by the factor, at 1."""
-    return jax.grad(lambda by: value_at(kind, key, by))(1.0)
+    return jax.grad(lambda by: value_at(kind, key, by, of_weight))(1.0)
 
 
 @pytest.mark.slow
 def test_derivatives(request):
     """Catches wrong derivatives of a quadrature, and derivatives that draws lose."""
-    kinds = density.kl, density.pearson
+    calls = [(kind, of) for kind in (density.kl, density.pearson) for of in (False, True)]
     with jax.enable_x64(True):
-        for kind in kinds:
-            difference = (value_at(kind, KEY, 1 + 1e-5) - value_at(kind, KEY, 1 - 1e-5)) / 2e-5
-            np.testing.assert_allclose(slope(kind, KEY), difference, rtol=1e-6)
-    exact = [slope(kind, KEY) for kind in kinds]
+        for kind, of in calls:
+            up, down = (value_at(kind, KEY, by, of) for by in (1 + 1e-5, 1 - 1e-5))
+            np.testing.assert_allclose(slope(kind, KEY, of), (up - down) / 2e-5, rtol=1e-6)
+    exact = [slope(kind, KEY, of) for kind, of in calls]
     request.getfixturevalue("drawn")
     keys = jax.random.split(KEY, 400)
-    for kind, truth in zip(kinds, exact, strict=True):
-        slopes = np.asarray(jax.vmap(lambda key, kind=kind: slope(kind, key))(keys))
+    for (kind, of), truth in zip(calls, exact, strict=True):
+        slopes = np.asarray(jax.vmap(lambda key, kind=kind, of=of: slope(kind, key, of))(keys))
         assert abs(slopes.mean() - truth) < 4 * slopes.std() / np.sqrt(len(slopes))
 
 
@@ -147,6 +151,8 @@ def test_densities_without_rows_and_refusals():
     space = px.Space(MIXED | {"y": px.Float(0, 1, when=px.In("c", ["a"]))})
     p = px.ParzenEstimator.fit(space, np.zeros((0, 3)))
     assert np.isfinite(density.entropy(KEY, p).value)
+    with pytest.raises(ValueError, match=r"a batch of estimators of shape \(2,\)"):
+        density.entropy(KEY, jax.tree.map(lambda a: jnp.stack([a, a]), p), rows=True)
     with pytest.raises(ValueError, match="both have 'c'"):
         density.mutual_information(KEY, p, "y", "c")
     with pytest.raises(ValueError, match="same space"):

@@ -176,7 +176,7 @@ class ParzenEstimator:
             an unknown category, NaN in an active parameter, or a value in an inactive parameter.
         """
         _checks.one_of("measure", measure, ("native", "unit"))
-        self._check()
+        self.check_single()
         x, shape = rows.configurations(self.space, x)
         basis = self.arrays(x)
         # A symbolic number of points counts as many.
@@ -201,7 +201,7 @@ class ParzenEstimator:
         These are the masses of integers and ordinals, values times rows, if they are at most four million,
         and some coefficients of each row.
         """
-        self._check()
+        self.check_single()
         return replace(self, mixture=_prepared(self.mixture, self.arrays()))
 
     def adapted(self, sensitivity: Any = 0.5) -> "ParzenEstimator":
@@ -211,7 +211,7 @@ class ParzenEstimator:
         the rows (Abramson 1982); this estimator is the pilot p. Categories keep their widths. A sensitivity
         of 0 changes nothing.
         """
-        self._check()
+        self.check_single()
         basis, sensitivity = self.arrays(), jnp.asarray(sensitivity, self.scale.dtype)
         return replace(self, mixture=widths.adapted(basis, self.mixture, sensitivity), smallest=None)
 
@@ -222,7 +222,7 @@ class ParzenEstimator:
         common factor. Categories have a factor too. It takes 54 evaluations of n^2 kernels, 40 of them with
         slopes. Gradients treat the factors as constants.
         """
-        self._check()
+        self.check_single()
         return replace(self, mixture=widths.tuned(self.arrays(), self.mixture), smallest=None)
 
     def marginal(self, *names: str) -> "ParzenEstimator":
@@ -232,7 +232,7 @@ class ParzenEstimator:
         without them its values have no meaning. The result is exact, because the removed factors integrate
         to 1.
         """
-        self._check()
+        self.check_single()
         return self._restricted(*restriction.marginal(self.space, self.mixture, self.permitted, names))
 
     def conditional(self, values: Mapping[str, Any]) -> "ParzenEstimator":
@@ -268,7 +268,7 @@ class ParzenEstimator:
         >>> print(np.asarray(prob).round(2))
         [0.27 1.43 1.99]
         """
-        self._check()
+        self.check_single()
         fitted = self.mixture, self.status, self.permitted
         space, rest = restriction.conditional(self.space, fitted, self.families, values)
         mixture, status, permitted = rest
@@ -341,7 +341,7 @@ class ParzenEstimator:
 
         Discrete values are those of a row. NaN without rows.
         """
-        self._check()
+        self.check_single()
         return ascent.mode(self.arrays(), self.mixture)[0]
 
     def sample(self, key: jax.Array, shape: tuple[int, ...] | int = ()) -> Float[Array, "... d"]:
@@ -351,7 +351,7 @@ class ParzenEstimator:
         all conditions hold.
         """
         _checks.check_key(key)
-        self._check()
+        self.check_single()
         shape = (shape,) if isinstance(shape, int) else tuple(shape)
         if any(isinstance(n, bool) or not isinstance(n, (int, np.integer)) or n < 0 for n in shape):
             raise ValueError(f"shape must consist of integers of at least 0, got {shape!r}.")
@@ -370,13 +370,13 @@ class ParzenEstimator:
         self, event: Mapping[str, events.Wanted]
     ) -> tuple[Float[Array, " n1"], "ParzenEstimator"]:
         """log probability of an event under each kernel and the prior, and the marginal of its parameters."""
-        self._check()
+        self.check_single()
         part = self.marginal(*event)
         return events.log_masses(part.space, part.arrays(), part.mixture, event), part
 
     def _of_number(self, function: Callable[..., Any], given: Any) -> Any:
         """function(basis, mixture, given) for a density of one number."""
-        self._check()
+        self.check_single()
         slots: Any = self.space.slots
         if len(slots) > 1 or isinstance(slots[0].domain, Categorical):
             raise ValueError(
@@ -395,10 +395,10 @@ class ParzenEstimator:
         families = tuple(item for item in self.families if item[0] in space)
         return replace(self, space=space, mixture=mixture, families=families, permitted=permitted)
 
-    def _check(self) -> None:
+    def check_single(self) -> None:
         """Raise ValueError for a batch, and for a float64 estimator while JAX computes in float32."""
-        shape = self.scale.shape[:-2]
         if self.scale.ndim != 2:
+            shape = self.scale.shape[:-2]
             raise ValueError(f"this is a batch of estimators of shape {shape}; use jax.vmap over them.")
         if self.scale.dtype == np.float64:
             _checks.check_precision("this estimator", self.scale.dtype, jnp.result_type(float))

@@ -64,7 +64,7 @@ class Combinations(NamedTuple):
 
     def are_possible(self, at: Points, is_given: Any = False) -> Bool[Any, "j c"]:
         """Whether the conditions allow points with the values of combinations, and given values are valid."""
-        regime, valid = (a.reshape(-1, *self.x.shape) for a in (at.regime, at.valid))
+        regime, valid = (a.reshape(-1 if len(a) else 1, *self.x.shape) for a in (at.regime, at.valid))
         wanted, given = self.regime[None], np.asarray(is_given).reshape(1, 1, -1)
         others = wanted < INACTIVE
         return ((others | (regime == wanted)) & (valid | (others & ~given))).all(axis=-1)
@@ -224,8 +224,7 @@ def _possible(
     The others are left out, unless given values decide on them.
     """
     each, on_host = combinations(space, pieces), frame.permitted is None
-    at = (
-        space.frame().encode(each.x) if on_host else frame.encode(jnp.asarray(each.x, jnp.result_type(float)))
-    )
+    x = each.x if on_host else jnp.asarray(each.x, jnp.result_type(float))
+    at = (space.frame() if on_host else frame).encode(x)
     number, possible = each.number[:, [space.index(name) for name in pieces]], each.are_possible(at)[0]
     return (number[possible], possible[possible]) if on_host else (number, possible)

@@ -184,7 +184,7 @@ def _draws(
     running = jnp.cumsum(weight)
     total = running[-1] + prior_weight
     # It stays below the total, so that without a prior the drawn row has positive weight.
-    reached = jnp.minimum(level * total, jnp.nextafter(total, jnp.zeros_like(total)))
+    reached = jnp.minimum(level * total, jnp.nextafter(jax.lax.stop_gradient(total), jnp.zeros((), dtype)))
     row = jax.vmap(partial(_first_above, running))(reached)
     row, level = (jnp.broadcast_to(x, (n, basis.n_parameters)) for x in (row, level))
     columns = jnp.arange(basis.n_parameters)[None]

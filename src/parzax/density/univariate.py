@@ -34,7 +34,7 @@ def quantile(basis: Basis, mixture: Mixture, level: Float[Array, " j"]) -> Float
     if axis.discrete:
         low, high = jnp.full(level.shape, -1, jnp.int32), jnp.broadcast_to(_last(axis), level.shape)
         _, index = bisected(lambda index: _mass_up_to(basis, mixture, index) >= level, low, high, 32)
-        return axis.value(index, level.dtype)
+        return axis.value(jnp.maximum(index, 0), level.dtype)
     low, high = (jnp.full_like(level, end) for end in _bracket(basis, mixture))
     n = jnp.finfo(level.dtype).nmant + 8
     _, unit = bisected(lambda unit: _mass_below(basis, mixture, unit) >= level, low, high, n)
