@@ -30,10 +30,10 @@ written. The loops were tidied for this page, with the same verdicts.
 * Of the twenty, 15 had a row or a test before. The other five have one here.
 * Of the twenty verdicts, 16 are confirmed by their loops: 11 of the 15, and the five new ones, of which that
   of B.6 has no number of the library. Where a loop and a row differ, both stand, and the note says why.
-* A second reader, who had seen neither rows nor first loops, fixed criteria and wrote loops for the four that
-  are not confirmed. Time is linear (exponent 1.006 (1.002, 1.014)), as the row says. The asymmetry is there and
-  has another cause, so it differs, as the row says. B.3.2 differs by its cause, while its outcome agrees at one
-  of two limits. 4.5 is not told apart (9 of 10 cells agree). These loops are not in the repository.
+* A second reader, who had seen neither rows nor first loops, fixed criteria and wrote loops for the four
+  that are not confirmed. Time is linear (exponent 1.006 (1.002, 1.014)), as the row says. The asymmetry is
+  there and has another cause, so it differs, as the row says. B.3.2 differs by its cause, while its outcome
+  agrees at one of two limits. 4.5 is not told apart (9 of 10 cells agree). These loops are not here.
 * The row of a theorem counts for a step of its proof (C.1 of c-TPE, Eq. 41, Eq. 37)."""
 CAPTIONS: dict[str, str] = {}
 CODE = "benchmarks/studies/papers/audit.py"
