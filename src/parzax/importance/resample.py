@@ -224,7 +224,7 @@ def half_sample(key: PRNGKeyArray, n: int, size: Int[Array, ""], usable: Int[Arr
     bits = jnp.where(is_usable, jax.random.bits(key, (n,), jnp.uint32), _LARGEST)
 
     def set_bit(k: Int[Array, ""], cut: Array) -> Array:
-        higher = cut | (np.uint32(1 << 31) >> k.astype(jnp.uint32))
+        higher = cut | (np.uint32(1 << 31) >> jnp.asarray(k, jnp.uint32))
         return jnp.where((bits < higher).sum(dtype=jnp.int32) < size, higher, cut)
 
     # The cut-off is found bit by bit, faster than by a sort. The number of steps is fixed, so that devices
