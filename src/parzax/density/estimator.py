@@ -398,7 +398,6 @@ class ParzenEstimator:
     def check_single(self) -> None:
         """Raise ValueError for a batch, and for a float64 estimator while JAX computes in float32."""
         if self.scale.ndim != 2:
-            shape = self.scale.shape[:-2]
-            raise ValueError(f"this is a batch of estimators of shape {shape}; use jax.vmap over them.")
+            raise ValueError(f"this is a batch of estimators of shape {self.scale.shape[:-2]}; use jax.vmap.")
         if self.scale.dtype == np.float64:
             _checks.check_precision("this estimator", self.scale.dtype, jnp.result_type(float))

@@ -64,7 +64,8 @@ class Combinations(NamedTuple):
 
     def are_possible(self, at: Points, is_given: Any = False) -> Bool[Any, "j c"]:
         """Whether the conditions allow points with the values of combinations, and given values are valid."""
-        regime, valid = (a.reshape(-1 if len(a) else 1, *self.x.shape) for a in (at.regime, at.valid))
+        n = len(at.regime) // len(self.x) if len(self.x) else 1
+        regime, valid = (a.reshape(n, *self.x.shape) for a in (at.regime, at.valid))
         wanted, given = self.regime[None], np.asarray(is_given).reshape(1, 1, -1)
         others = wanted < INACTIVE
         return ((others | (regime == wanted)) & (valid | (others & ~given))).all(axis=-1)

@@ -424,6 +424,7 @@ def replicate(mesh: Mesh, tree: Any) -> Any:
     return eqx.combine(jax.device_put(arrays, NamedSharding(mesh, P())), static)
 
 
+@compiled
 def uses_key(problem: Problem, key: PRNGKeyArray) -> bool:
     """Whether a problem depends on its key, as one with noise does."""
     jaxpr = jax.make_jaxpr(problem)(key, jnp.zeros(len(problem.space))).jaxpr
