@@ -427,7 +427,8 @@ def replicate(mesh: Mesh, tree: Any) -> Any:
 @compiled
 def uses_key(problem: Problem, key: PRNGKeyArray) -> bool:
     """Whether a problem depends on its key, as one with noise does."""
-    jaxpr = jax.make_jaxpr(problem)(key, jnp.zeros(len(problem.space))).jaxpr
+    # JAX would compare two problems, and their arrays.
+    jaxpr = jax.make_jaxpr(lambda *given: problem(*given))(key, jnp.zeros(len(problem.space))).jaxpr
     return any(jaxpr.invars[0] is variable for step in jaxpr.eqns for variable in step.invars)
 
 
