@@ -110,6 +110,16 @@ def test_conditional_times_marginal_is_joint(n):
         np.testing.assert_allclose(traced(jnp.asarray(x)), pe.log_prob(at), rtol=1e-10)
 
 
+def test_ranges_without_an_end():
+    """Their masses are those of the distribution function."""
+    for domain in DOMAINS[:3]:
+        rows = rows_of(domain)
+        pe = px.ParzenEstimator.fit(px.Space({"x": domain}), rows)
+        below = float(pe.cdf(rows[0, 0]))
+        masses = [pe.mass({"x": ends}) for ends in ((-INF, rows[0, 0]), (rows[0, 0], INF), (-INF, INF))]
+        np.testing.assert_allclose(masses, [below, 1 - below, 1], rtol=1e-5)
+
+
 def test_gradients_are_differences():
     """With respect to rows and points, at the bound too."""
     with jax.enable_x64(True):

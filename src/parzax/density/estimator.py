@@ -278,9 +278,9 @@ class ParzenEstimator:
         """Probability that parameters have values in a box; exact.
 
         Args:
-            values: name -> a range (low, high) with both ends, a value (choice of a category), a list of
-                values, or None for an inactive parameter. On a circle low may exceed high, as in (22, 4) for
-                hours. Other conditional parameters of the box must be active.
+            values: name -> a range (low, high) with both ends, which may be infinite, a value (choice of a
+                category), a list of values, or None for an inactive parameter. On a circle low may exceed
+                high, as in (22, 4) for hours. Other conditional parameters of the box must be active.
 
         Raises:
             ValueError: an unknown name or choice; too many parameters whose conditions depend on each other.

@@ -80,7 +80,8 @@ def box_of(space: Space, values: Mapping[str, Any]) -> dict[str, Wanted]:
         if given is None:
             box[name] = None
         elif isinstance(given, tuple) and len(given) == 2 and not isinstance(space[name][0], Categorical):
-            box[name] = Range(*(_checks.real_number(f"values: {name}", end) for end in given))
+            about, infinite = f"values: {name}", (-math.inf, math.inf)
+            box[name] = Range(*(x if x in infinite else _checks.real_number(about, x) for x in given))
         else:
             box[name] = In(name, list(given) if isinstance(given, (list, tuple)) else [given])
             for value in given if isinstance(given, (list, tuple)) else [given]:
