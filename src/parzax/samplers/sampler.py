@@ -356,9 +356,10 @@ class Sampler(eqx.Module):
         state, frame = jax.device_get(state), self.space.frame()
         present = np.arange(state.capacity) < np.asarray(state.count)[..., None]
         points = jax.tree.map(lambda a: a[present], state.points)
-        # Values outside a range that has moved count as the nearest ones inside.
+        # Values outside a range that has moved count as the nearest ones inside. Values that were told in
+        # float64 are kept in float32, which is coarse in a narrow range far from 0.
         for at in (frame.encode(state.x[present]), frame.nearest(state.x[present])):
-            if np.allclose(at.unit, points.unit, 0, 1e-4) and (at.regime == points.regime).all():
+            if np.allclose(at.unit, points.unit, 0, 1e-2) and (at.regime == points.regime).all():
                 return
         raise ValueError("state: its rows are of a space with other domains; use sampler.move(state).")
 
