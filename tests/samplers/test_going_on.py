@@ -384,25 +384,6 @@ def test_states_that_do_not_fit(way, state):
         way(state=of_way, sampler=longer)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("noisy", [False, True])
-def test_a_run_without_noise_has_a_smaller_program(noisy):
-    """Where the key is not used; its rows are those of compiled code, also after rows that differ."""
-
-    def exact(key, x):
-        return score(jax.random.key(0), x)
-
-    state = alone(30).state if noisy else None
-    sampler = px.tpe(SPACE, n_constraints=1, directions="maximize")
-
-    def run(state):
-        return px.optimize(KEY, sampler, exact, 50, state=state)
-
-    on_host, traced = run(state), jax.jit(run)(state)
-    np.testing.assert_allclose(on_host.x, traced.x, rtol=1e-5)
-    assert len(np.unique(on_host.x, axis=0)) < 50
-
-
 ON_DEVICES = """
 import json, jax, numpy as np, parzax as px
 space = px.Space({"x": px.Float(0, 1), "n": px.Int(1, 9)})

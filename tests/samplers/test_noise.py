@@ -249,6 +249,15 @@ def test_off_it_adds_nothing():
 
 # --- repeats that nobody asked for ----------------------------------------------------------------
 
+
+def _stepped(scale, key, x):
+    return jnp.round(8 * x[0]) + scale * jax.random.normal(key)
+
+
+def _on_host(key, x):
+    return jax.pure_callback(np.asarray, jax.ShapeDtypeStruct((), x.dtype), x[0], vmap_method="sequential")
+
+
 CURIOUS = px.tpe(LINE)
 
 
@@ -265,7 +274,8 @@ def test_without_noise_two_repeats_at_most():
         problem = jax.tree_util.Partial(_noisy, jnp.asarray(scale))
         for x in np.asarray(px.optimize_many(keys, CURIOUS, problem, 64).x):
             assert _repeated(x) == [20]
-    trace = px.optimize(keys[0], CURIOUS, lambda key, x: jnp.round(8 * x[0]), 64)
+    problem = jax.tree_util.Partial(_stepped, jnp.asarray(0.0))
+    trace = px.optimize(keys[0], CURIOUS, problem, 64)
     assert _repeated(np.asarray(trace.x)) == [20, 40]
 
 
@@ -274,6 +284,44 @@ def test_without_noise_one_repeat_in_batches():
     problem = jax.tree_util.Partial(_noisy, jnp.asarray(1e-7))
     x = np.asarray(px.optimize(jax.random.key(1), CURIOUS, problem, 64, n_parallel=8).x)
     assert _repeated(x) == [16]
+
+
+@pytest.mark.parametrize(
+    ("problem", "n_repeats"),
+    [
+        (lambda key, x: x[0], 0),
+        (jax.jit(lambda key, x: x[0]), 0),
+        pytest.param(jax.jit(partial(_stepped, 0.0)), 1, marks=pytest.mark.slow),
+        pytest.param(_on_host, 1, marks=pytest.mark.slow),
+    ],
+)
+def test_a_problem_without_key_has_no_repeats(problem, n_repeats):
+    """Nor without functions of the host: alone, in compiled code and in lanes, also as its own sequel."""
+    key = jax.random.key(0)
+    trace = px.optimize(key, CURIOUS, problem, 24)
+    assert len(_repeated(np.asarray(trace.x))) == n_repeats
+    if n_repeats:
+        return
+    sequel = px.optimize(key, CURIOUS, problem, 12, state=px.optimize(key, CURIOUS, problem, 12).state)
+    np.testing.assert_array_equal(trace.x[12:], sequel.x)
+    for x in (
+        jax.jit(lambda key: px.optimize(key, CURIOUS, problem, 24).x)(key),
+        px.optimize_many(key[None], CURIOUS, problem, 24, lanes=1).x[0],
+    ):
+        np.testing.assert_allclose(trace.x, x, rtol=1e-4)
+
+
+@pytest.mark.slow
+def test_what_was_told_may_have_noise():
+    """A problem without a key goes on from rows that differ, of one run or of several."""
+    noisy = jax.tree_util.Partial(_noisy, jnp.asarray(0.1))
+    keys = jax.random.split(jax.random.key(0), 2)
+    told = px.optimize_many(keys, CURIOUS, noisy, 30).state
+    many = np.asarray(px.optimize_many(keys, CURIOUS, lambda key, x: x[0], 10, state=told).x)
+    one = jax.tree.map(lambda a: a[0], told)
+    alone = np.asarray(px.optimize(keys[0], CURIOUS, lambda key, x: x[0], 10, state=one).x)
+    for first, x in ((told.x[0, :30], many[0]), (told.x[1, :30], many[1]), (told.x[0, :30], alone)):
+        assert _repeated(np.concatenate([first, x]))[-2:] == [30, 35]
 
 
 def test_with_noise_every_fifth_repeats_the_lower_bound():

@@ -60,7 +60,7 @@ def test_all_accept_the_same_spaces(seed):
     session = Session(sampler)
     session.tell([Row(row, (float(i),)) for i, row in enumerate(x)])
     assert space.frame().encode(session.ask(seed)[None]).valid.all()
-    assert check_run(sampler, problem, 1).sampler is sampler
+    assert check_run(sampler, problem, 1).sampler.space is space
 
 
 def _ends(domain: Domain) -> list[np.float32]:

@@ -1,6 +1,7 @@
 """Complete optimisation runs: rounds of ask, evaluate and tell, compiled as one loop."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any, NamedTuple, TypeAlias
 
@@ -16,8 +17,8 @@ from parzax import _checks
 from parzax._compile import compiled, is_tracing
 from parzax._progress import is_shown, progress_bar
 from parzax.samplers.problem import DIRECTIONS, Problem, bind, call_traced
-from parzax.samplers.repeats import n_until_repeat, signed
-from parzax.samplers.sampler import Sampler, check_confirm, warn_of_unseen
+from parzax.samplers.repeats import signed
+from parzax.samplers.sampler import Sampler, check_confirm, knows_differences, warn_of_unseen
 from parzax.samplers.stop import Stop, as_rules
 from parzax.samplers.trace import Trace
 from parzax.space import Space
@@ -41,8 +42,7 @@ OnRound = Callable[[int, Any, State], object]
 class Setup(NamedTuple):
     """What a run is made of; numbers of which no program depends on the values are arrays.
 
-    ``n_confirm`` is None for a run without repeats at its end. ``repeated`` says whether the first row
-    repeats a configuration, and which, where evaluations do not differ; None if they may.
+    ``n_confirm`` is None for a run without repeats at its end.
     """
 
     sampler: Sampler
@@ -53,7 +53,6 @@ class Setup(NamedTuple):
     stop: tuple[Stop, ...]
     on_round: OnRound | None = None
     mesh: Mesh | None = None
-    repeated: tuple[Any, Any] | None = None
 
 
 class Search(NamedTuple):
@@ -98,7 +97,9 @@ def optimize(
     Args:
         key: a typed PRNG key, not to be used again, except to go on from the ``state`` of its trace.
         sampler: a sampler such as `parzax.tpe`. Objectives are optimised in the sampler's directions. A
-            sampler without constraints ignores those of the problem and warns.
+            sampler without constraints ignores those of the problem and warns. If the problem does not use
+            its key, calls no function of the host, and no evaluations in ``state`` differ, there is no noise,
+            and ``repeats=None`` of `parzax.samplers.Proposal` is False.
         problem: a `parzax.Problem`, or any pure function ``problem(key, x)`` of one configuration x (d,),
             which returns what the function of a `parzax.Problem` returns, such as a number. Variables that
             the function uses must not change between calls.
@@ -176,22 +177,9 @@ def optimize(
     else:
         few = least_capacity(k, _ALONE) if is_light(key, setup) else 0
 
-        # If suggestions are never equal by chance, and the problem needs no key, evaluations do not differ,
-        # but for those of a given state. Code for noise is compiled only then.
-        basis = sampler.smoothing.basis(sampler.space, search.state.x.dtype)
-        apart = (
-            k == 1 and setup.n_confirm is None and basis.free_continuum and not uses_key(setup.problem, key)
-        )
-
         def advance_from_host(search: Search, end: int) -> Search:
-            program, goes_on = _advance["small" if search.state.capacity <= few else "large"], True
-            while goes_on:
-                repeated = sampler.repeat_without_noise(search.state) if apart else None
-                n_more = max(n_until_repeat(int(search.state.count)), 1)
-                part = end if repeated is None else min(int(search.done) + n_more, end)
-                search = program(key, setup._replace(repeated=repeated), search, np.int32(part))
-                goes_on = part < end and int(search.done) == part
-            return search
+            program = _advance["small" if search.state.capacity <= few else "large"]
+            return program(key, setup, search, np.int32(end))
 
         with progress_bar(n, "evaluations", shown, "compiling") as draw:
 
@@ -212,8 +200,7 @@ def optimize(
 
 def advance(key: PRNGKeyArray, setup: Setup, search: Search, end: Any) -> Search:
     """Rounds of a run, until it has ``end`` evaluations or ``stop`` says so."""
-    sampler, problem, n_evaluations, n_confirm, k, rules, on_round, mesh, repeated = setup
-    start = search.done
+    sampler, problem, n_evaluations, n_confirm, k, rules, on_round, mesh = setup
 
     def goes_on(search: Search) -> Any:
         more = search.done < end
@@ -233,10 +220,7 @@ def advance(key: PRNGKeyArray, setup: Setup, search: Search, end: Any) -> Search
             # Repeats are the first suggestions of a round, so that all of them are in the trace.
             n_later = jnp.maximum(n_evaluations - done - k, 0)
             confirm = jnp.arange(k) < n_confirm - n_later
-        if repeated is None:
-            x = sampler.ask(ask, state, k, confirm=confirm)
-        else:
-            x = jnp.where(repeated[0] & (done == start), repeated[1], sampler.ask_anew(ask, state))
+        x = sampler.ask(ask, state, k, confirm=confirm)
         losses, constraints = evaluate(evaluation, problem, x, mesh)
         rows = jax.lax.dynamic_update_slice_in_dim(rows, constraints, state.count, axis=0)
         state = sampler.tell(state, x, losses, constraints[:, : sampler.n_constraints])
@@ -403,6 +387,9 @@ def check_run(
         if not same:
             remedy = "make the sampler of problem.space" if name == "space" else f"give both the same {name}"
             raise ValueError(f"problem.{name} is {value!r}, but the sampler's is {wanted!r}; {remedy}.")
+    told_alike = state is None or _checks.is_traced(state) or knows_differences(state) is False
+    if sampler.proposal.repeats is None and told_alike and not may_have_noise(problem):
+        sampler = replace(sampler, proposal=replace(sampler.proposal, repeats=False))
     n_repeats = np.int32(n_confirm) if n_confirm else None
     return Setup(sampler, problem, np.int32(n_evaluations), n_repeats, n_parallel, as_rules(stop))
 
@@ -425,11 +412,19 @@ def replicate(mesh: Mesh, tree: Any) -> Any:
 
 
 @compiled
-def uses_key(problem: Problem, key: PRNGKeyArray) -> bool:
-    """Whether a problem depends on its key, as one with noise does."""
+def may_have_noise(problem: Problem) -> bool:
+    """Whether a problem uses its key, or functions of the host, which may have noise of their own."""
+    given = jax.random.key(0), jnp.zeros(len(problem.space))
     # JAX would compare two problems, and their arrays.
-    jaxpr = jax.make_jaxpr(lambda *given: problem(*given))(key, jnp.zeros(len(problem.space))).jaxpr
-    return any(jaxpr.invars[0] is variable for step in jaxpr.eqns for variable in step.invars)
+    jaxpr = jax.make_jaxpr(lambda *given: problem(*given))(*given).jaxpr
+    text = str(jaxpr)
+    return _uses(jaxpr, 0) or "pure_callback" in text or "io_callback" in text
+
+
+def _uses(jaxpr: Any, i: int) -> bool:
+    """Whether a step of a program takes its i-th argument, beyond handing it to a compiled function."""
+    takers = [(step, k) for step in jaxpr.eqns for k, v in enumerate(step.invars) if v is jaxpr.invars[i]]
+    return any(step.primitive.name != "jit" or _uses(step.params["jaxpr"].jaxpr, k) for step, k in takers)
 
 
 def is_light(key: Any, setup: Setup) -> bool:

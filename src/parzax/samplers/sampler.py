@@ -278,11 +278,6 @@ class Sampler(eqx.Module):
             return np.False_, np.zeros((1, len(self.space)), state.x.dtype)
         return _repeat(self.without_space(), self._basis(state), state)
 
-    def ask_anew(self, key: PRNGKeyArray, state: State) -> Float[Array, "1 d"]:
-        """`ask` where no evaluations differ, without a repeat: its compiled program is a third smaller."""
-        every = enumerate_points(self.space, 1, state.x.dtype)
-        return _suggest(self.without_space(), self._basis(state), key, state, 1, every, None, False, None)
-
     def score_of(self, state: State, candidates: Any) -> Float[Array, "*j"]:
         """Acquisition function at (..., d) candidates, differentiable in them.
 
@@ -426,9 +421,10 @@ def is_starting(state: State, n_startup: int) -> bool | None:
 
 
 def knows_differences(state: State) -> bool | None:
-    """False if no evaluations of a configuration differ; None if some may. ``state`` is on the host."""
+    """False if no evaluations of a configuration differ, in one state or several on the host; else None."""
     count, first = jax.device_get((state.count, state.first))
-    if (first[:count] == np.arange(count)).all() or not _has_differences(state):
+    number = np.arange(state.capacity)
+    if ((first == number) | (number >= np.asarray(count)[..., None])).all() or not _has_differences(state):
         return False
     return None
 

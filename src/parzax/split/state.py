@@ -114,8 +114,8 @@ class State(eqx.Module):
         if k == 1:
             order, loss_order = self._inserted(self.order, unit), self._inserted(self.loss_order, loss)
             equal = self.present & ((self.x == x) | (jnp.isnan(self.x) & jnp.isnan(x))).all(axis=-1)
-            first = jnp.where(equal.any(), jnp.argmax(equal).astype(jnp.int32), self.count)
-            first = self._put(self.first, first[None])
+            first = jnp.where(equal, jnp.arange(n, dtype=jnp.int32), self.count).min(keepdims=True)
+            first = self._put(self.first, first)
         else:
             order, loss_order = larger.sort_rows(unit), larger.sort_rows(loss)
             first = first_equal(larger.x, larger.present).astype(jnp.int32)
@@ -163,8 +163,10 @@ class State(eqx.Module):
 def fit_rows(empty: np.ndarray, rows: Any) -> Array:
     """An array without rows, which ``rows`` fill as far as they fit; leading axes of runs are kept."""
     runs, kept = rows.shape[: rows.ndim - empty.ndim], rows[(..., *map(slice, empty.shape))]
+    if kept.shape == (*runs, *empty.shape):
+        return jnp.asarray(kept)
     new = jnp.broadcast_to(jnp.asarray(empty, rows.dtype), (*runs, *empty.shape))
-    return new.at[tuple(map(slice, kept.shape))].set(kept)
+    return jax.lax.dynamic_update_slice(new, jnp.asarray(kept), (0,) * new.ndim)
 
 
 def first_equal(arrays: Any, counted: Bool[Array, " n"]) -> Int[Array, " n"]:
