@@ -337,7 +337,7 @@ def test_threads():
     study.optimize(square, n_trials=40, n_jobs=4)
     assert sorted(t.number for t in study.trials) == list(range(40))
     assert {t.state for t in study.trials} == {TrialState.COMPLETE}
-    assert len(set(xs(study))) >= 36  # each thread may ask for the repeat that finds out whether there is noise
+    assert len(set(xs(study))) >= 36  # each thread may ask for the repeat that looks for noise
     assert study.best_value < 1e-2
     with ThreadPoolExecutor(4) as pool:
         asked = list(pool.map(lambda _: study.ask({"x": FloatDistribution(0, 1)}).params["x"], range(8)))
