@@ -80,7 +80,9 @@ def _is_cut(lower: Scalar, upper: Scalar) -> Bool[Array, ""]:
     return (lower > -jnp.inf) | (upper < jnp.inf)
 
 
-def within_reach(place: Scalar, scale: Scalar, lower: Any, upper: Any) -> tuple[Scalar, Scalar]:
+def within_reach(
+    place: Float[Array, "*n"], scale: Float[Array, "*n"], lower: Any, upper: Any
+) -> tuple[Float[Array, "*n"], Float[Array, "*n"]]:
     """The part of a range where a normal has mass, up to rounding: some scales around the nearest place."""
     nearest = jnp.clip(place, lower, upper)
     return jnp.maximum(lower, nearest - _REACH * scale), jnp.minimum(upper, nearest + _REACH * scale)

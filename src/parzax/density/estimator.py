@@ -139,7 +139,7 @@ class ParzenEstimator:
         return cls(mixture, status, space, families, bandwidth.smallest)
 
     @property
-    def weight(self) -> Float[Array, " n"]:
+    def weight(self) -> Float[Array, "*s n"]:
         """(n,) mixture weights of the rows, 0 for absent rows. They and the prior's weight sum to 1."""
         return self.mixture.weight
 
@@ -149,7 +149,7 @@ class ParzenEstimator:
         return self.mixture.prior_weight
 
     @property
-    def scale(self) -> Float[Array, "n d"]:
+    def scale(self) -> Float[Array, "*s n d"]:
         """(n, d) bandwidths on the axes; for categories, the probability of all other categories."""
         return self.mixture.scale
 

@@ -122,7 +122,7 @@ def pieces_of(
 
 @compiled
 def _summed(
-    basis: Basis, mixture: Mixture, pieces: Pieces, combined: list[tuple[Int[Any, "c k"], Bool[Any, " c"]]]
+    basis: Basis, mixture: Mixture, pieces: Pieces, combined: list[tuple[Int[Any, "_ _"], Bool[Any, " _"]]]
 ) -> Float[Array, " n1"]:
     """Sum over combinations of products of masses, multiplied over the lists of combinations."""
     masses = piece_masses(basis, mixture, pieces)

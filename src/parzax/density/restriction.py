@@ -8,7 +8,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Bool, Float, Int
+from jaxtyping import Array, Bool, Float, Int, Num
 
 from parzax import _checks
 from parzax._compile import compiled
@@ -266,7 +266,7 @@ def with_ancestors(space: Space, names: Iterable[str]) -> tuple[str, ...]:
     return tuple(name for name in space.names if name in wanted)
 
 
-def given_values(space: Space, values: Mapping[str, Any]) -> dict[str, list[Float[Any, "*j"]]]:
+def given_values(space: Space, values: Mapping[str, Any]) -> dict[str, list[Num[Any, "*j"]]]:
     """Checked native values by name: the codes of choices in each domain; None is NaN.
 
     A single array, of numbers or of JAX, stands for all domains.

@@ -89,6 +89,7 @@ def _widest(basis: Basis, mixture: Mixture) -> Float[Array, " d"]:
     widest = jnp.full(basis.n_parameters, jnp.inf, mixture.scale.dtype)
     for part in basis.groups:
         if part.categorical:
-            scale = part.family.wide(jnp.asarray(part.n_values), widest.dtype)[1]
+            wide = jax.vmap(partial(part.family.wide, dtype=widest.dtype))
+            scale = wide(jnp.asarray(part.n_values))[1]
             widest = widest.at[jnp.asarray(part.parameter)].min(scale)
     return widest

@@ -43,7 +43,7 @@ class Trace(eqx.Module):
         raise AttributeError(f"a Trace has no {name!r}; {hint}")
 
     @property
-    def n_evaluations(self) -> Int[Array, "*s"]:
+    def n_evaluations(self) -> Int[Any, "*s"]:
         """(...) number of rows that were run; later rows are NaN, as the run was stopped."""
         return self.was_run.sum(axis=-1)
 

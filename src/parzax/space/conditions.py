@@ -7,7 +7,7 @@ from dataclasses import MISSING, dataclass, field, fields
 from typing import Any, TypeAlias
 
 import numpy as np
-from jaxtyping import Bool, Float
+from jaxtyping import Bool, Num
 
 from parzax import _checks
 from parzax.space.axes import BOUND_SLACK, Cells
@@ -140,7 +140,7 @@ def is_inside(key: Any, low: Any, high: Any) -> Any:
     return (key >= low - slack) & ((key < end) | (only & (key == end)))
 
 
-def holds(condition: Condition, domain: Any, x: Float[Any, "..."]) -> Bool[Any, "..."]:
+def holds(condition: Condition, domain: Any, x: Num[Any, "..."]) -> Bool[Any, "..."]:
     """Whether a condition holds at native values of a parent (codes of a category); False at NaN."""
     at = np.asarray(x, np.float64)[..., None]
     key = domain.axis.index(at).astype(np.float64) if domain.axis.discrete else at

@@ -2,7 +2,6 @@
 
 import os
 from collections.abc import Callable
-from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -122,8 +121,9 @@ def optimize_many(
             lambda a: a[rows] if many else np.broadcast_to(a, (n_lanes, *np.shape(a))), start[1:]
         )
         if together:
-            alike = {name: getattr(start.state, name) for name in _ALIKE}
-            state = replace(state, **{name: a[0] if many else a for name, a in alike.items()})
+            alike = [getattr(start.state, name) for name in _ALIKE]
+            alike = [a[0] if many else a for a in alike]
+            state = eqx.tree_at(lambda one: [getattr(one, name) for name in _ALIKE], state, alike)
             return Search(np.int32(0), state, constraints)
         return Search(np.zeros(n_lanes, np.int32), state, constraints)
 

@@ -18,7 +18,6 @@ from typing import Any, TypeAlias
 
 import jax
 import numpy as np
-from jaxtyping import PRNGKeyArray
 
 from parzax import _checks
 from parzax._checks import Sense
@@ -53,7 +52,7 @@ def minimize(
     space: Space | Mapping[str, Any],
     n: int,
     *,
-    key: PRNGKeyArray | None = None,
+    key: Any = None,
     sampler: Sampler | None = None,
     directions: Sense | Mapping[str, Sense] = "minimize",
     constraints: Sequence[str] = (),
