@@ -7,7 +7,7 @@ from typing import Any, ParamSpec, TypeVar
 import equinox as eqx
 import jax
 import numpy as np
-from jax.sharding import AbstractMesh, AxisType, NamedSharding, PartitionSpec, auto_axes
+from jax.sharding import AbstractMesh, AxisType, NamedSharding, PartitionSpec, auto_axes, get_abstract_mesh
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -23,8 +23,8 @@ def with_auto_axes(function: Callable[P, R]) -> Callable[P, R]:
     @wraps(function)
     def call(*args: P.args, **kwargs: P.kwargs) -> R:
         arrays, static = eqx.partition((args, kwargs), eqx.is_array)
-        # The mesh of the first array that is on a mesh with Explicit axes.
-        meshes = (jax.typeof(array).sharding.mesh for array in jax.tree.leaves(arrays))
+        # The mesh of the first array that is on a mesh with Explicit axes, or that of `jax.set_mesh`.
+        meshes = (*(jax.typeof(a).sharding.mesh for a in jax.tree.leaves(arrays)), get_abstract_mesh())
         mesh = next((mesh for mesh in meshes if AxisType.Explicit in mesh.axis_types), None)
         if mesh is None:
             return function(*args, **kwargs)
@@ -39,8 +39,10 @@ def with_auto_axes(function: Callable[P, R]) -> Callable[P, R]:
         def run_with(out_sharding: Any) -> Callable[[Any], Any]:
             return auto_axes(run, axes=mesh.explicit_axes, out_sharding=out_sharding)
 
-        shapes = jax.eval_shape(run_with(NamedSharding(mesh, PartitionSpec())), arrays)
-        return eqx.combine(run_with(_shardings(mesh, arrays, shapes))(arrays), not_arrays)
+        everywhere: Any = NamedSharding(mesh, PartitionSpec())
+        shapes = jax.eval_shape(run_with(everywhere), arrays)
+        shardings = _shardings(mesh, arrays, shapes) if jax.tree.leaves(shapes) else everywhere
+        return eqx.combine(run_with(shardings)(arrays), not_arrays)
 
     return call
 

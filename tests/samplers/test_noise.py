@@ -254,6 +254,11 @@ def _stepped(scale, key, x):
     return jnp.round(8 * x[0]) + scale * jax.random.normal(key)
 
 
+@jax.jit
+def _handed_on(key):
+    return key
+
+
 def _on_host(key, x):
     return jax.pure_callback(np.asarray, jax.ShapeDtypeStruct((), x.dtype), x[0], vmap_method="sequential")
 
@@ -291,6 +296,7 @@ def test_without_noise_one_repeat_in_batches():
     [
         (lambda key, x: x[0], 0),
         (jax.jit(lambda key, x: x[0]), 0),
+        pytest.param(lambda key, x: _stepped(0.0, _handed_on(key), x), 1, marks=pytest.mark.slow),
         pytest.param(jax.jit(partial(_stepped, 0.0)), 1, marks=pytest.mark.slow),
         pytest.param(_on_host, 1, marks=pytest.mark.slow),
     ],
@@ -312,16 +318,54 @@ def test_a_problem_without_key_has_no_repeats(problem, n_repeats):
 
 
 @pytest.mark.slow
-def test_what_was_told_may_have_noise():
-    """A problem without a key goes on from rows that differ, of one run or of several."""
-    noisy = jax.tree_util.Partial(_noisy, jnp.asarray(0.1))
-    keys = jax.random.split(jax.random.key(0), 2)
-    told = px.optimize_many(keys, CURIOUS, noisy, 30).state
-    many = np.asarray(px.optimize_many(keys, CURIOUS, lambda key, x: x[0], 10, state=told).x)
-    one = jax.tree.map(lambda a: a[0], told)
-    alone = np.asarray(px.optimize(keys[0], CURIOUS, lambda key, x: x[0], 10, state=one).x)
-    for first, x in ((told.x[0, :30], many[0]), (told.x[1, :30], many[1]), (told.x[0, :30], alone)):
-        assert _repeated(np.concatenate([first, x]))[-2:] == [30, 35]
+def test_what_was_told_does_not_change_that():
+    """A problem without a key has no repeats after rows that differ, so that all ways give the same rows."""
+    key = jax.random.key(0)
+    told = px.optimize(key, CURIOUS, jax.tree_util.Partial(_noisy, jnp.asarray(0.1)), 30).state
+
+    def goes_on(state):
+        return px.optimize(key, CURIOUS, lambda key, x: x[0], 12, state=state).x
+
+    x = np.asarray(goes_on(told))
+    assert _repeated(x) == []
+    closed_over = jax.jit(lambda key: px.optimize(key, CURIOUS, lambda key, x: x[0], 12, state=told).x)
+    for other in (jax.jit(goes_on)(told), closed_over(key)):
+        np.testing.assert_allclose(x, other, rtol=1e-4)
+
+
+@pytest.mark.slow
+def test_keys_of_another_kind_and_axes_of_a_mesh():
+    """A problem is traced with its kind of key; one that uses the axis of a mesh may have noise."""
+
+    def of_rbg(key, x):
+        return x[0] * jax.random.key_data(key)[3].astype(x.dtype)
+
+    assert px.optimize(jax.random.key(0, impl="rbg"), CURIOUS, of_rbg, 3).x.shape == (3, 1)
+
+    def of_axis(key, x):
+        return x[0] + jax.lax.axis_index("d").astype(x.dtype)
+
+    mesh = jax.make_mesh((1,), ("d",))
+    assert px.optimize(jax.random.key(0), CURIOUS, of_axis, 4, n_parallel=2, mesh=mesh).x.shape == (4, 1)
+
+
+@pytest.mark.slow
+def test_a_key_of_no_mesh_where_axes_are_explicit():
+    """In `jax.set_mesh`, with a key made before; the same rows as without."""
+    key, problem = jax.random.key(0), jax.tree_util.Partial(_stepped, jnp.asarray(0.1))
+    wanted = px.optimize(key, CURIOUS, problem, 4).x
+    with jax.set_mesh(jax.make_mesh((1,), ("e",), axis_types=(jax.sharding.AxisType.Explicit,))):
+        found = px.optimize(key, CURIOUS, problem, 4).x
+    np.testing.assert_allclose(found, wanted, rtol=1e-5)
+
+
+def test_a_told_state_in_compiled_code():
+    """Closed over, with as many rows as before a repeat, and with repeated rows."""
+    x = np.random.default_rng(0).uniform(size=(20, 1))
+    for rows in (x, np.concatenate([x[:10], x[:10]])):
+        state = CURIOUS.tell(CURIOUS.init(), rows, rows[:, 0])
+        asked = jax.jit(lambda key, state=state: CURIOUS.ask(key, state))(jax.random.key(0))
+        np.testing.assert_allclose(asked, CURIOUS.ask(jax.random.key(0), state), rtol=1e-5)
 
 
 def test_with_noise_every_fifth_repeats_the_lower_bound():

@@ -18,7 +18,7 @@ from parzax._compile import compiled, is_tracing
 from parzax._progress import is_shown, progress_bar
 from parzax.samplers.problem import DIRECTIONS, Problem, bind, call_traced
 from parzax.samplers.repeats import signed
-from parzax.samplers.sampler import Sampler, check_confirm, knows_differences, warn_of_unseen
+from parzax.samplers.sampler import Sampler, check_confirm, warn_of_unseen
 from parzax.samplers.stop import Stop, as_rules
 from parzax.samplers.trace import Trace
 from parzax.space import Space
@@ -97,9 +97,9 @@ def optimize(
     Args:
         key: a typed PRNG key, not to be used again, except to go on from the ``state`` of its trace.
         sampler: a sampler such as `parzax.tpe`. Objectives are optimised in the sampler's directions. A
-            sampler without constraints ignores those of the problem and warns. If the problem does not use
-            its key, calls no function of the host, and no evaluations in ``state`` differ, there is no noise,
-            and ``repeats=None`` of `parzax.samplers.Proposal` is False.
+            sampler without constraints ignores those of the problem and warns. A problem that uses neither
+            its key nor functions of the host is taken to have no noise: for it ``repeats=None`` of
+            `parzax.samplers.Proposal` is False, whatever ``state`` has.
         problem: a `parzax.Problem`, or any pure function ``problem(key, x)`` of one configuration x (d,),
             which returns what the function of a `parzax.Problem` returns, such as a number. Variables that
             the function uses must not change between calls.
@@ -165,6 +165,7 @@ def optimize(
     start = search.state.count
     if np.ndim(start):
         raise ValueError(f"state must be that of one run, got {len(start)}; use px.optimize_many.")
+    setup = without_repeats(setup, key.dtype)
     if mesh is not None:
         mesh = with_auto_axis(mesh)
         if k % mesh.size:
@@ -387,9 +388,6 @@ def check_run(
         if not same:
             remedy = "make the sampler of problem.space" if name == "space" else f"give both the same {name}"
             raise ValueError(f"problem.{name} is {value!r}, but the sampler's is {wanted!r}; {remedy}.")
-    told_alike = state is None or _checks.is_traced(state) or knows_differences(state) is False
-    if sampler.proposal.repeats is None and told_alike and not may_have_noise(problem):
-        sampler = replace(sampler, proposal=replace(sampler.proposal, repeats=False))
     n_repeats = np.int32(n_confirm) if n_confirm else None
     return Setup(sampler, problem, np.int32(n_evaluations), n_repeats, n_parallel, as_rules(stop))
 
@@ -411,19 +409,32 @@ def replicate(mesh: Mesh, tree: Any) -> Any:
     return eqx.combine(jax.device_put(arrays, NamedSharding(mesh, P())), static)
 
 
+def without_repeats(setup: Setup, key_type: Any) -> Setup:
+    """The run without repeats to look for noise, if its problem can have none."""
+    sampler = setup.sampler
+    if sampler.proposal.repeats is None and not may_have_noise(setup.problem, key_type):
+        sampler = replace(sampler, proposal=replace(sampler.proposal, repeats=False))
+    return setup._replace(sampler=sampler)
+
+
 @compiled
-def may_have_noise(problem: Problem) -> bool:
+def may_have_noise(problem: Problem, key_type: Any) -> bool:
     """Whether a problem uses its key, or functions of the host, which may have noise of their own."""
-    given = jax.random.key(0), jnp.zeros(len(problem.space))
-    # JAX would compare two problems, and their arrays.
-    jaxpr = jax.make_jaxpr(lambda *given: problem(*given))(*given).jaxpr
+    given = jax.ShapeDtypeStruct((), key_type), jnp.zeros(len(problem.space))
+    try:
+        # JAX would compare two problems, and their arrays.
+        jaxpr = jax.make_jaxpr(lambda *given: problem(*given))(*given).jaxpr
+    except NameError:  # it uses the axis of a mesh
+        return True
     return _uses(jaxpr, 0) or any(name in str(jaxpr) for name in ("pure_callback", "io_callback"))
 
 
 def _uses(jaxpr: Any, i: int) -> bool:
-    """Whether a step of a program takes its i-th argument, beyond handing it to a compiled function."""
-    takers = [(step, k) for step in jaxpr.eqns for k, v in enumerate(step.invars) if v is jaxpr.invars[i]]
-    return any(step.primitive.name != "jit" or _uses(step.params["jaxpr"].jaxpr, k) for step, k in takers)
+    """Whether a program uses its i-th argument: beyond handing it to a compiled function that does not."""
+    key = jaxpr.invars[i]
+    takers = [(step, k) for step in jaxpr.eqns for k, v in enumerate(step.invars) if v is key]
+    used = (step.primitive.name != "jit" or _uses(step.params["jaxpr"].jaxpr, k) for step, k in takers)
+    return any(v is key for v in jaxpr.outvars) or any(used)
 
 
 def is_light(key: Any, setup: Setup) -> bool:

@@ -116,9 +116,7 @@ def signed(directions: tuple[str, ...], values: Float[Array, "n m"]) -> Float[Ar
 
 
 def has_differences(state: State) -> Bool[Array, ""]:
-    """Whether evaluations of a configuration differ, in a state or in any of several."""
-    if np.ndim(state.count):
-        return jax.vmap(has_differences)(state).any()
+    """Whether evaluations of a configuration differ."""
     first = state.first_among(state.evaluated)
     return (state.evaluated[:, None] & (state.losses != state.losses.at[first].get(mode="clip"))).any()
 

@@ -20,7 +20,7 @@ from jaxtyping import Array, Float, Int, PRNGKeyArray
 
 from parzax import _checks
 from parzax._atomic import write_whole
-from parzax._compile import compiled
+from parzax._compile import compiled, is_tracing
 from parzax._numerics import capacity as capacity_of
 from parzax._numerics import to_device
 from parzax._words import plural
@@ -253,11 +253,13 @@ class Sampler(eqx.Module):
         if candidates is None:
             # All configurations, if suggestions must be new and the space is small enough.
             every = enumerate_points(self.space, n, dtype) if n > 1 or not self.proposal.repeats else None
-            alone = n == 1 and again is None and starting is False
-            repeated = self.repeat_without_noise(state) if alone else None
-            if repeated is not None and repeated[0]:
-                return repeated[1]
-            return _suggest(*given, every, starting, None if repeated is None else False, again)
+            by_itself = self.proposal.repeats is None and n == 1 and again is None and starting is False
+            differs = None if is_tracing() or not by_itself or may_differ(state) else False
+            if differs is False and n_until_repeat(int(state.count)) == 0:
+                is_repeat, x = _repeat(self.without_space(), basis, state)
+                if is_repeat:
+                    return x
+            return _suggest(*given, every, starting, differs, again)
         x, pool = configurations("candidates", candidates, self.space, basis.frame, dtype)
         if len(pool) < n:
             raise ValueError(f"candidates must have at least n = {n} rows, got {len(pool)}.")
@@ -266,17 +268,6 @@ class Sampler(eqx.Module):
             if n_valid < n:
                 raise ValueError(f"candidates: only {n_valid} of {len(pool)} rows are valid, and n is {n}.")
         return _suggest_members(*given, x, pool, starting)
-
-    def repeat_without_noise(self, state: State) -> tuple[Any, Any] | None:
-        """Whether the next suggestion is a repeat, and which, while no evaluations of a configuration differ.
-
-        None if some may differ, or if the sampler does not repeat by itself. ``state`` is on the host.
-        """
-        if self.proposal.repeats is not None or knows_differences(state) is not False:
-            return None
-        if n_until_repeat(int(state.count)):
-            return np.False_, np.zeros((1, len(self.space)), state.x.dtype)
-        return _repeat(self.without_space(), self._basis(state), state)
 
     def score_of(self, state: State, candidates: Any) -> Float[Array, "*j"]:
         """Acquisition function at (..., d) candidates, differentiable in them.
@@ -420,13 +411,10 @@ def is_starting(state: State, n_startup: int) -> bool | None:
     return bool(count - only[:count].sum() < n_startup)
 
 
-def knows_differences(state: State) -> bool | None:
-    """False if no evaluations of a configuration differ, in one state or several on the host; else None."""
+def may_differ(state: State) -> bool:
+    """Whether some evaluations of a configuration differ; ``state`` is on the host."""
     count, first = jax.device_get((state.count, state.first))
-    number = np.arange(state.capacity)
-    if ((first == number) | (number >= np.asarray(count)[..., None])).all() or not _has_differences(state):
-        return False
-    return None
+    return bool((first[:count] != np.arange(count)).any() and _has_differences(state))
 
 
 _encode = compiled(Frame.encode)

@@ -162,11 +162,9 @@ class State(eqx.Module):
 
 def fit_rows(empty: np.ndarray, rows: Any) -> Array:
     """An array without rows, which ``rows`` fill as far as they fit; leading axes of runs are kept."""
-    runs, kept = rows.shape[: rows.ndim - empty.ndim], rows[(..., *map(slice, empty.shape))]
-    if kept.shape == (*runs, *empty.shape):
-        return jnp.asarray(kept)
+    runs, kept = rows.shape[: rows.ndim - empty.ndim], jnp.asarray(rows)[(..., *map(slice, empty.shape))]
     new = jnp.broadcast_to(jnp.asarray(empty, rows.dtype), (*runs, *empty.shape))
-    return jax.lax.dynamic_update_slice(new, jnp.asarray(kept), (0,) * new.ndim)
+    return kept if kept.shape == new.shape else jax.lax.dynamic_update_slice(new, kept, (0,) * new.ndim)
 
 
 def first_equal(arrays: Any, counted: Bool[Array, " n"]) -> Int[Array, " n"]:

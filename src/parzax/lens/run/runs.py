@@ -31,6 +31,7 @@ from parzax.samplers.loop import (
     run,
     take_rows,
     with_auto_axis,
+    without_repeats,
 )
 from parzax.samplers.problem import DIRECTIONS
 from parzax.split import State
@@ -102,7 +103,7 @@ def optimize_many(
     n, lanes = int(setup.n_evaluations), _checks.whole_number("lanes", lanes, 1)
     first, stages = plan_stages(state, n, setup.n_parallel, _STEPS)
     told: Any = jax.device_get(state)
-    many = told is not None and np.ndim(told.count) > 0
+    setup, many = without_repeats(setup, keys.dtype), told is not None and np.ndim(told.count) > 0
     if told is not None and many:
         _checks.check_shape("state.count", told.count, len(keys), hint="; one state for each key")
     # Loops are faster if all runs do the same number of rounds from rows of the same number and kind.
