@@ -16,6 +16,7 @@ import parzax as px
 from benchmarks import toys
 from benchmarks.studies.papers import audit_loops, data
 from benchmarks.studies.papers.cond_ped_anova.curves import ESTIMATORS, PROBLEMS
+from benchmarks.studies.papers.cond_ped_anova.statements import DISJOINT, MOVING, OVERLAP
 from benchmarks.studies.papers.rows import OURS_ALONE, Range, Row, Verdict, judged, read_verdicts, together
 from benchmarks.studies.papers.runs import Arrays, Unit
 
@@ -77,10 +78,6 @@ class Statement:
     note: str = ""
 
 
-def _keys(page: str, *keys: str) -> tuple[str, ...]:
-    return tuple(f"{page}/{key}" for key in keys)
-
-
 # By their places in the order.
 STATEMENTS = {
     0: Statement(
@@ -97,7 +94,7 @@ STATEMENTS = {
         "moving_grow", f"{CONDITIONAL}, Section 5.3",
         "importances of x and y grow toward extreme targets, and both parameters are always active",
         DIFFERS, ("cond_ped_anova/f1-moving-grow",),
-        "the row has the levels 0.1, 0.5 and 0.9, the loop eleven; see the row below",
+        "the row has the levels 0.1, 0.5 and 0.9, the loop eleven; see the last row but one",
     ),
     5: Statement(
         "nested_density", f"{CONDITIONAL}, Section 3.3",
@@ -105,14 +102,14 @@ STATEMENTS = {
     ),
     8: Statement(
         "large_overlap", f"{CONSTRAINED}, B.2.2, Figure 3",
-        "with a large overlap c-TPE and the naive product search alike",
-        rows=("c_tpe/f3-alike",), note="the row has the share where good and feasible meet",
+        "with a large overlap c-TPE and the naive product search alike", AGREES, ("c_tpe/f3-alike",),
+        "the row has the share where good and feasible meet",
     ),
     13: Statement(
         "augmentation", f"{CONSTRAINED}, E.3",
         "augmentation accelerates tight constraints significantly, and makes nothing worse in general",
-        rows=_keys("c_tpe", "t2-0.1", "t2-0.5", "t2-0.9"),
-        note="the rows test each level by signed ranks; by ratios of losses `t2-ratio-0.1` is {ratio_1}, "
+        AGREES, ("c_tpe/t2-0.1", "c_tpe/t2-0.5", "c_tpe/t2-0.9"),
+        "the rows test each level by signed ranks; by ratios of losses `t2-ratio-0.1` is {ratio_1}, "
         "`t2-ratio-0.5` {ratio_5} and `t2-ratio-0.9` {ratio_9}",
     ),
     14: Statement(
@@ -122,8 +119,8 @@ STATEMENTS = {
     17: Statement(
         "slopes", f"{CONSTRAINED}, B.2.1, Theorem 1",
         "slopes are equal where shares and ratios are, and zero where gamma = 1 alone",
-        rows=("c_tpe/theorem-1", "c_tpe/theorem-1-one", "further/first-slopes"),
-        note="the text has lost its subscripts; they are those of the proof",
+        AGREES, ("c_tpe/theorem-1", "c_tpe/theorem-1-one", "further/first-slopes"),
+        "the text has lost its subscripts; they are those of the proof",
     ),
     20: Statement(
         "extended_marginals", f"{CONDITIONAL}, F.3",
@@ -132,30 +129,26 @@ STATEMENTS = {
     21: Statement(
         "loose_constraint", f"{CONSTRAINED}, B.2.1, Figure 2",
         "gamma_1 = 0.50 is much larger than gamma_0 = 0.02, which damps the centre of the feasible domain",
-        APART, _keys("c_tpe", "f2-loose-gamma0", "f2-loose-gamma1"),
+        APART, ("c_tpe/f2-loose-gamma0", "c_tpe/f2-loose-gamma1"),
         "the rows have the printed numbers alone; see the last row",
     ),
     22: Statement(
         "gating", f"{CONDITIONAL}, F.1, Eq. 38",
-        "the standard variance is the within-regime variance and that of the gate",
-        rows=_keys(
-            "cond_ped_anova", "theorem-f.1-activation-disjoint", "theorem-f.1-activation-overlap",
-            "theorem-f.1-regime-dependent-domain",
-        ),
+        "the standard variance is the within-regime variance and that of the gate", AGREES,
+        tuple(f"cond_ped_anova/theorem-f.1-{own}" for own in (DISJOINT, OVERLAP, MOVING)),
     ),
     27: Statement(
         "both_groups", f"{META}, B.5",
         "the score may be non-zero for configurations in both groups: the largest, as a probability",
     ),
     28: Statement(
-        "good_sets", f"{META}, B.2",
-        "the sets up to f^gamma, or up to its rank, have probability gamma",
-        rows=_keys("further", "first-quantiles", "meta-gamma-meta_learn_tpe", "meta-crowding"),
+        "good_sets", f"{META}, B.2", "the sets up to f^gamma, or up to its rank, have probability gamma", AGREES,
+        ("further/first-quantiles", "further/meta-gamma-meta_learn_tpe", "further/meta-crowding"),
     ),
     29: Statement(
         "local_variance", f"{CONDITIONAL}, Eq. 5",
         "the local marginal variance of b is (gamma' / gamma)^2 of the divergence",
-        rows=("further/eq-5",), note="with ties, by the masses of the sets instead of the levels",
+        AGREES, ("further/eq-5",), "with ties, by the masses of the sets instead of the levels",
     ),
     33: Statement(
         "inactive_regime", f"{CONDITIONAL}, F.3",
@@ -163,21 +156,18 @@ STATEMENTS = {
     ),
     34: Statement(
         "shifted_order", f"{META}, Section 4.1, Eq. 8",
-        "under the conditional shift EI is ordered as the ratio of joint densities",
-        rows=("meta_learn_tpe/proposition-1",),
+        "under the conditional shift EI is ordered as the ratio of joint densities", AGREES,
+        ("meta_learn_tpe/proposition-1",),
     ),
     36: Statement(
         "set_similarity", f"{META}, B.4, Lemma 1",
-        "the similarity of sets is (1 - d) / (1 + d), by the total variation d",
-        rows=("meta_learn_tpe/lemma-1",),
+        "the similarity of sets is (1 - d) / (1 + d), by the total variation d", AGREES,
+        ("meta_learn_tpe/lemma-1",),
     ),
     41: Statement(
         "fast_and_accurate", f"{CONDITIONAL}, Section 4.2",
-        "the construction of PED-ANOVA is fast, and its estimates are accurate",
-        rows=(
-            "further/first-accuracy", "cond_ped_anova/f6-ped-activation-disjoint",
-            "cond_ped_anova/f6-ped-regime-dependent-domain",
-        ),
+        "the construction of PED-ANOVA is fast, and its estimates are accurate", AGREES,
+        ("further/first-accuracy", *(f"cond_ped_anova/f6-ped-{own}" for own in (DISJOINT, MOVING))),
     ),
     42: Statement(
         "two_integrals", f"{META}, B.2, Eq. 29",
@@ -185,12 +175,11 @@ STATEMENTS = {
     ),
     46: Statement(
         "reflects_structure", f"{CONDITIONAL}, Section 5.4",
-        "conditional PED-ANOVA reflects the conditions, which naive extensions do not",
-        rows=_keys(
-            "cond_ped_anova", "f1-c-peak", "f1-c-height", "f1-x-low", "f1-y-high", "f1-y-zero", "f1-x-zero",
-            "f1-overlap-c", "f1-overlap-xy", "f1-overlap-y", "f1-overlap-x",
-            "f2-activation-disjoint-filtering-xy",
-        ),
+        "conditional PED-ANOVA reflects the conditions, which naive extensions do not", AGREES,
+        tuple(f"cond_ped_anova/{own}" for own in (
+            "f1-c-peak", "f1-c-height", "f1-x-low", "f1-y-high", "f1-y-zero", "f1-x-zero", "f1-overlap-c",
+            "f1-overlap-xy", "f1-overlap-y", "f1-overlap-x", "f2-activation-disjoint-filtering-xy",
+        )),
     ),
 }  # fmt: skip
 # What the loop's criterion of statement 4 looks at, from 0.5 outward.
@@ -220,26 +209,17 @@ LOW, HIGH = px.In("g", ["low"]), px.In("g", ["high"])
 
 def own_rows() -> Arrays:
     """Rows, and those without density by their own estimator; densities without a prior."""
-    y = px.Float(-1, 1, when=LOW)
-    space = px.Space(
-        {"g": GATES, "x": px.Float(0, 1), "i": px.Int(0, 9), "l": px.Float(1e-4, 1, log=True), "y": y}
-    )
-    n = wrong = 0
+    kinds = {"x": px.Float(0, 1), "i": px.Int(0, 9), "l": px.Float(1e-4, 1, log=True)}
+    space, n, wrong = px.Space({"g": GATES, **kinds, "y": px.Float(-1, 1, when=LOW)}), 0, 0
     with jax.enable_x64(True):
         for seed, n_rows in product(range(10), (1, 2, 20, 200)):
             rng = np.random.default_rng([seed, n_rows])
-            g, x, y = rng.integers(0, 3, n_rows), rng.random((n_rows, 2)), rng.uniform(-1, 1, n_rows)
-            columns = (
-                g,
-                x[:, 0],
-                rng.integers(0, 10, n_rows),
-                10 ** (-4 * x[:, 1]),
-                np.where(g == 0, y, np.nan),
-            )
+            g, (x, z), y = rng.integers(0, 3, n_rows), rng.random((2, n_rows)), rng.uniform(-1, 1, n_rows)
+            columns = (g, x, rng.integers(0, 10, n_rows), 10 ** (-4 * z), np.where(g == 0, y, np.nan))
+            rows_of = np.stack(columns, axis=1)
             for bandwidth in (None, px.bandwidth.Constant(1e-3)):
                 how: Any = {"bandwidth": bandwidth, "prior_weight": 0.0, "top": 1.0}
-                estimator = px.ParzenEstimator.fit(space, np.stack(columns, axis=1), **how)
-                log_p = np.asarray(estimator.log_prob(np.stack(columns, axis=1)))
+                log_p = np.asarray(px.ParzenEstimator.fit(space, rows_of, **how).log_prob(rows_of))
                 n, wrong = n + n_rows, wrong + int((~np.isfinite(log_p)).sum())
     return {"n": np.array(n), "wrong": np.array(wrong)}
 
@@ -247,22 +227,17 @@ def own_rows() -> Arrays:
 def nested_cells() -> Arrays:
     """Cells with rows of a target, and those of them without rows of the region, by "plain" and "gated"."""
     plain = px.Space({"a": px.Float(0, 1), "b": px.Int(0, 6), "c": GATES})
-    gated = px.Space(
-        {"g": GATES, "x": [px.Float(0, 2, when=LOW), px.Float(1, 3, when=HIGH)], "k": px.Int(0, 4, when=HIGH)}
-    )
-    found = {}
+    moving = [px.Float(0, 2, when=LOW), px.Float(1, 3, when=HIGH)]
+    gated, found = px.Space({"g": GATES, "x": moving, "k": px.Int(0, 4, when=HIGH)}), {}
     for (name, space), seed in product({"plain": plain, "gated": gated}.items(), range(12)):
         rng, n = np.random.default_rng(seed), (20, 100, 400)[seed % 3]
         g, u, k = rng.integers(0, 3, n), rng.random(n), rng.integers(0, 5, n)
-        x = (
-            (u, k, g)
-            if name == "plain"
-            else (g, np.where(g < 2, 2 * u + g, np.nan), np.where(g == 1, k, np.nan))
-        )
-        f = rng.normal(size=n) + np.nan_to_num(x[1])
+        of_gated = (g, np.where(g < 2, 2 * u + g, np.nan), np.where(g == 1, k, np.nan))
+        x = np.stack((u, k, g) if name == "plain" else of_gated, axis=1).astype(float)
+        f = rng.normal(size=n) + np.nan_to_num(x[:, 1])
         for region in (1.0, 0.5):
             how: Any = {"levels": [0.01, 0.1, 0.3, 0.9 * region], "region": region}
-            log = px.encode(space, np.stack(x, axis=1).astype(float), f.round() if seed % 2 else f, **how)
+            log = px.encode(space, x, f.round() if seed % 2 else f, **how)
             counts = np.asarray(px.importance.estimate(log, px.divergence.Pearson()).counts)
             seen = counts[:-1] > 0
             found[name] = found.get(name, 0) + np.array([seen.sum(), (seen & (counts[-1] == 0)).sum()])
@@ -278,26 +253,20 @@ def integrals() -> Arrays:
             rng = np.random.default_rng(seed)
             x, t = rng.random(60), rng.integers(0, 3, 60)
             losses = np.clip((x - 0.3 - 0.1 * t) ** 2 + 0.1 * rng.random(60), 0, 1)
-            joint, cut = (
-                px.ParzenEstimator.fit(space, np.stack([losses, x, t], axis=1)),
-                np.quantile(losses, 0.2),
-            )
+            joint = px.ParzenEstimator.fit(space, np.stack([losses, x, t], axis=1))
+            cut = np.quantile(losses, 0.2)
             p_f, given_f = np.asarray(joint.marginal("f").prob(f[:, None])), joint.conditional({"f": f})
             for at in np.array([[0.1, 0], [0.5, 1], [0.9, 2]]):
                 given = joint.conditional({"x": at[0], "t": int(at[1])})
                 p, gain = np.asarray(given.prob(f[:, None])), np.maximum(cut - f, 0)
                 likelihood = np.asarray(jax.vmap(lambda own, at=at: own.prob(at))(given_f))
                 p_x = float(joint.marginal("x", "t").prob(at))
-                left, right, truth = (
-                    (gain * p).mean(),
-                    (gain * likelihood * p_f).mean() / p_x,
-                    float(given.cdf(cut)),
-                )
+                ratio = (gain * p).mean() / (gain * likelihood * p_f).mean() * p_x
                 riemann = cut * np.asarray(given.prob(cut * f[:, None])).mean()
-                heights = np.sort(p * (f <= cut))
-                layers = heights[-1] * f
-                lebesgue = (1 - np.searchsorted(heights, layers, side="right") / 4000).mean() * heights[-1]
-                found.append([abs(left / right - 1), max(abs(riemann - truth), abs(lebesgue - truth))])
+                heights, truth = np.sort(p * (f <= cut)), float(given.cdf(cut))
+                above = 1 - np.searchsorted(heights, heights[-1] * f, side="right") / 4000
+                gaps = riemann - truth, above.mean() * heights[-1] - truth
+                found.append([abs(ratio - 1), np.abs(gaps).max()])
     return dict(zip(("improvement", "probability"), np.array(found).T, strict=True))
 
 
@@ -328,9 +297,8 @@ def inactive() -> Arrays:
         x = np.where(g == 0, rng.integers(0, 3, 300), rng.integers(1, 6, 300))
         f = rng.normal(size=300) + g * rng.normal() + x * (g < 2)
         with jax.enable_x64(True):
-            log = px.encode(
-                space, np.stack([g, np.where(g < 2, x, np.nan)], axis=1), f, levels=levels, region=0.8
-            )
+            columns = np.stack([g, np.where(g < 2, x, np.nan)], axis=1)
+            log = px.encode(space, columns, f, levels=levels, region=0.8)
             whole = px.divergence.Explained(cells=(96,), degrees=(), debias=False)
             ours = px.importance.estimate(log, whole)
         atom = np.where(g < 2, 10 * g + x, 20)
@@ -349,7 +317,7 @@ def inactive() -> Arrays:
 
 def steps() -> Arrays:
     """Steps outward (seeds, 20) of importances of x and y, by estimator; of "many" rows with ours."""
-    space, found = PROBLEMS["regime-dependent-domain"].space, {}
+    space, found = PROBLEMS[MOVING].space, {}
     paths = [(j, path) for j in (1, 2) for path in ([5, 4, 3, 2, 1, 0], [5, 6, 7, 8, 9, 10])]
     with jax.enable_x64(True):
         for name, n_seeds, n in (("default", 40, 1000), ("parity", 40, 1000), ("many", 1, 400_000)):
@@ -358,9 +326,8 @@ def steps() -> Arrays:
             obs = px.Observations.from_arrays(space, x, np.array([f for _, f in logs]))
             how: Any = ESTIMATORS.get(name, {})
             own = np.asarray(px.cond_ped_anova(obs, LEVELS, **how, n_resamples=0).importance)
-            found[name] = np.stack(
-                [own[:, b, j] - own[:, a, j] for j, path in paths for a, b in pairwise(path)], axis=1
-            )
+            each = [own[:, b, j] - own[:, a, j] for j, path in paths for a, b in pairwise(path)]
+            found[name] = np.stack(each, axis=1)
             found[f"{name}/x"] = own[:, [9, 10], 1].mean(axis=0)
     return found
 
@@ -388,11 +355,8 @@ def loose() -> Arrays:
 
 def rows(found: Mapping[str, Arrays]) -> list[Row]:
     """The twenty statements, in the order of the draw, then two of them by the criteria of their loops."""
-    return [
-        *(_row(place, own, found) for place, own in STATEMENTS.items()),
-        _steps(found["steps"]),
-        _loose(found["loose"]),
-    ]
+    drawn_rows = [_row(place, own, found) for place, own in STATEMENTS.items()]
+    return [*drawn_rows, _steps(found["steps"]), _loose(found["loose"])]
 
 
 @cache
@@ -440,10 +404,8 @@ def _beside(key: str, own: Statement, note: str, found: Mapping[str, Arrays]) ->
             ours = f"{number:.3f} at least"
             more = "`px.tpe` after 500, 1000 and 2000 rows; the loop's range"
         case _:
-            number, wanted = (
-                max(found["inactive"]["gap"].max(), found["inactive"]["divergence"]),
-                Range(high=1e-12),
-            )
+            wanted = Range(high=1e-12)
+            number = max(found["inactive"]["gap"].max(), found["inactive"]["divergence"])
             ours, more = f"{number:.1e} at most", "variances of `px.importance.estimate` and sums, relative"
     printed, verdict = f"{own.printed} [{wanted}]", judged(float(number), 0, wanted)
     return Row(key, own.where, printed, ours, verdict, f"{more}; {note}", code=CODE)

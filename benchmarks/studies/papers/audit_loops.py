@@ -105,12 +105,8 @@ def _activation(rng: np.random.Generator, x: tuple[float, float], y: tuple[float
     """Eq. 12: c chooses x or y, which is the loss."""
     c, u, v = rng.uniform(size=1000), rng.uniform(*x, 1000), rng.uniform(*y, 1000)
     left = c < 0.5
-    own = [
-        (c, np.zeros(1000), [(0.0, 1.0)]),
-        (u, np.where(left, 0, -1), [x]),
-        (v, np.where(left, -1, 0), [y]),
-    ]
-    return own, np.where(left, u, v)
+    of_c, of_x = (c, np.zeros(1000), [(0.0, 1.0)]), (u, np.where(left, 0, -1), [x])
+    return [of_c, of_x, (v, np.where(left, -1, 0), [y])], np.where(left, u, v)
 
 
 disjoint = partial(_activation, x=(-5, -2), y=(2, 5))
@@ -168,10 +164,9 @@ def learner_parameters() -> Said:
 
 def moving_grow() -> Said:
     levels = np.array([0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95])
-    a, b = (
-        np.array([_shares(problem(np.random.default_rng([4000 + seed, k])), levels) for seed in range(40)])
-        for k, problem in enumerate((moving, disjoint))
-    )
+    seeds = [[[4000 + seed, k] for seed in range(40)] for k in (0, 1)]
+    a = np.array([_shares(moving(np.random.default_rng(seed)), levels) for seed in seeds[0]])
+    b = np.array([_shares(disjoint(np.random.default_rng(seed)), levels) for seed in seeds[1]])
     paths = [(j, path) for j in (1, 2) for path in ([5, 4, 3, 2, 1, 0], [5, 6, 7, 8, 9, 10])]
     steps = [a[:, after, j] - a[:, before, j] for j, path in paths for before, after in pairwise(path)]
     rises = [a[:, path[-1], j] - a[:, path[0], j] for j, path in paths]
@@ -360,9 +355,7 @@ def fast_and_accurate() -> Said:
     forest = optuna.importance.MeanDecreaseImpurityImportanceEvaluator(seed=0)
     methods: list[Callable[[], Any]] = [lambda: _variances(problem, 0.1)]
     methods += [lambda: forest.evaluate(study), lambda: f_anova.evaluate(study)]
-    ours, mdi, anova = (
-        min(timeit.repeat(own, number=1, repeat=k)) for own, k in zip(methods, (5, 3, 1), strict=True)
-    )
+    ours, mdi, anova = (min(timeit.repeat(own, number=1, repeat=k)) for own, k in zip(methods, (5, 3, 1)))
     levels, errors, right = np.arange(1, 20) * 0.05, [], []
     for own in (disjoint, overlap, moving):
         truth = np.array([_exact_shares(own, level) for level in levels])
@@ -373,10 +366,8 @@ def fast_and_accurate() -> Said:
         right.append(float((found.argmax(axis=2) == truth.argmax(axis=1))[:, clear].mean()))
     error, fast = max(e.mean() for e in errors), anova >= 10 * ours and mdi > ours
     wrong = any(e.mean() - 2 * standard_error(e) > 0.05 for e in errors) or min(right) < 0.85
-    texts = (
-        f"{anova / ours:.0f} times as fast as f-ANOVA ({n_rows} rows); error of importances {error:.3f} at "
-    )
-    texts += f"most, first parameter right in {min(right):.2f}"
+    texts = f"{anova / ours:.0f} times as fast as f-ANOVA ({n_rows} rows); error of importances {error:.3f}, "
+    texts += f"first parameter right in {min(right):.2f}"
     return _judged(fast and error <= 0.05 and min(right) >= 0.9, wrong or not fast), texts
 
 
@@ -415,10 +406,7 @@ class Plane:
     def __init__(self, x: np.ndarray) -> None:
         n, spread = len(x), x.std(axis=0, ddof=1) if len(x) > 1 else np.zeros(2)
         width = np.maximum(1.059 * spread * n ** (-1 / 6), 1.0 if n < 10 else 0.1)
-        self.centre, self.width = (
-            np.vstack([x, [[0, 0]]]),
-            np.vstack([np.tile(width, (n, 1)), [[10.0, 10.0]]]),
-        )
+        self.centre, self.width = np.vstack([x, [[0, 0]]]), np.vstack([np.tile(width, (n, 1)), [[10.0] * 2]])
         self.below = ndtr((-5 - self.centre) / self.width)
         self.inside = ndtr((5 - self.centre) / self.width) - self.below
         self.height = 1 / (2 * math.pi * (self.width * self.inside).prod(axis=1)) / (n + 1)
@@ -468,9 +456,8 @@ def large_overlap() -> Said:
     rng, n, found = np.random.default_rng(8), 150, []
 
     def variation(counts: np.ndarray) -> float:
-        return 0.5 * float(
-            np.abs(np.subtract(*(counts.sum(axis=1) / counts.sum(axis=(1, 2))[:, None]))).sum()
-        )
+        shares = counts.sum(axis=1) / counts.sum(axis=(1, 2))[:, None]
+        return 0.5 * float(np.abs(shares[0] - shares[1]).sum())
 
     def corrected(counts: np.ndarray, times: int) -> float:
         """Less what runs of one method, by exchange of the methods' names, have."""
@@ -595,14 +582,11 @@ def augmentation(n_seeds: int = 8) -> Said:
     low, high = np.percentile(drawn, [2.5, 97.5], axis=0)
     number = np.r_[won.mean(axis=(0, 1, 2)), np.exp((log[:, 0] - log[:, 1]).mean(axis=(0, 1)))]
     worse = ((number[2:] > 1.15) & (low[2:] > 1)).any()
-    verdict = _judged(
-        bool(low[:2].min() > 0.5 and high[2:].max() <= 1.15), bool(high[:2].max() < 0.55 or worse)
-    )
+    holds, fails = low[:2].min() > 0.5 and high[2:].max() <= 1.15, high[:2].max() < 0.55 or worse
     cells = [f"{x:.2f} ({a:.2f}, {b:.2f})" for x, a, b in zip(number, low, high, strict=True)]
-    texts = (
-        f"{n_seeds} seeds; at 0.1 it wins with probability {', '.join(cells[:2])} after 50, 100; ratio of "
-    )
-    return verdict, f"{texts}losses at 0.5 and 0.9 together {', '.join(cells[2:])} after 50, 100, 150, 200"
+    texts = f"{n_seeds} seeds; at 0.1 it wins with probability {', '.join(cells[:2])} after 50, 100; ratio "
+    texts += f"of losses at 0.5 and 0.9 together {', '.join(cells[2:])} after 50, 100, 150, 200"
+    return _judged(bool(holds), bool(fails)), texts
 
 
 def slopes() -> Said:
@@ -647,9 +631,8 @@ def loose_constraint(n: int = 1000) -> Said:
         rows.append([*gammas, far, *(1 - gammas) / (gammas * r[-2] + 1 - gammas), contrast])
     g0, g1, far, by_g0, by_g1, contrast = np.array(rows).T
     drawn = rng.integers(n, size=(500, n))
-    ends = [
-        np.percentile(np.median(own[drawn], axis=1), [2.5, 97.5]) for own in (g0, far, by_g1, by_g0 - by_g1)
-    ]
+    medians = [np.median(own[drawn], axis=1) for own in (g0, far, by_g1, by_g0 - by_g1)]
+    ends = [np.percentile(own, [2.5, 97.5]) for own in medians]
     shares = np.array([(g1 >= 5 * g0).mean(), (contrast <= 0.5).mean()])
     likely = shares + 2 * np.sqrt(shares * (1 - shares) / n)
     near = 0.45 <= g1.mean() <= 0.55
@@ -657,9 +640,11 @@ def loose_constraint(n: int = 1000) -> Said:
     fails = ends[1][0] > 2 or ends[2][0] > 0.5 or ends[3][1] < 0.2 or likely.min() < 0.9
     texts = f"{n} draws: gamma_1 {g1.mean():.2f}, median gamma_0 {np.median(g0):.3f} ({ends[0][0]:.3f}, "
     texts += (
-        f"{ends[0][1]:.3f}), at most 0.025 in {100 * (g0 <= 0.025).mean():.1f} %; slope of the log score in "
+        f"{ends[0][1]:.3f}), at most 0.025 in {100 * (g0 <= 0.025).mean():.1f} %; slope of the log score "
     )
-    texts += f"log r_1 at the centre {np.median(by_g1):.2f}, with gamma_0 for gamma_1 {np.median(by_g0):.2f}"
+    texts += (
+        f"in log r_1 at the centre {np.median(by_g1):.2f}, with gamma_0 for gamma_1 {np.median(by_g0):.2f}"
+    )
     holds, fails = holds and np.median(g0) <= 0.05, fails or ends[0][0] > 0.05
     return _judged(bool(near and holds), bool(not near or fails)), texts
 
@@ -731,10 +716,8 @@ def both_groups() -> Said:
         rows, largest = rng.integers(0, 21, 10).tolist(), []
         for n in range(10, 2001):
             order = np.array(rows)[np.argsort(f[rows], kind="stable")]
-            k, kernel = (
-                math.ceil(0.1 * n),
-                np.exp(-0.5 * ((grid[:, None] - grid) / (0.2 * n**-0.2)) ** 2) + 1e-6,
-            )
+            kernel = np.exp(-0.5 * ((grid[:, None] - grid) / (0.2 * n**-0.2)) ** 2) + 1e-6
+            k = math.ceil(0.1 * n)
             pairs = (order[:k], source[:20]), (order[k:], source[20:])
             counts = [np.bincount(a, minlength=21) + np.bincount(b, minlength=21) / (1 + n) for a, b in pairs]
             low, high = (kernel / kernel.sum(axis=0) @ (own / own.sum()) for own in counts)
@@ -818,10 +801,8 @@ def shifted_order() -> Said:
         for i, j in np.argwhere(np.triu(other)):  # floats round large ratios; fractions do not
             a, b, g, h, u, v = (Fraction(float(x)) for x in (low[i], low[j], high[i], high[j], p, q))
             of_ratio, of_gain = a * h - b * g, a * (b * u + h * v) - b * (a * u + g * v)
-            rounded, wrong = (
-                rounded + 1,
-                wrong + ((of_ratio > 0) != (of_gain > 0) or (of_ratio < 0) != (of_gain < 0)),
-            )
+            wrong += (of_ratio > 0) != (of_gain > 0) or (of_ratio < 0) != (of_gain < 0)
+            rounded += 1
     return _exact(wrong == 0), f"{wrong} of {n} pairs in another order; {rounded} were decided by fractions"
 
 
@@ -841,18 +822,15 @@ def set_similarity() -> Said:
         variation = 0.5 * np.abs(a / a.mean() - b / b.mean()).mean()
         gap = abs((a & b).sum() / (a | b).sum() - (1 - variation) / (1 + variation))
         off[kind] = max(off[kind], gap)
-    texts = (
-        f"largest gap {off[:2].max():.0e} in 2000 pairs of sets; up to {off[2]:.2f} in 1000 with another p(f)"
-    )
-    return _exact(off[:2].max() < 1e-10), texts
+    largest = off[:2].max()
+    texts = f"largest gap {largest:.0e} in 2000 pairs of sets; up to {off[2]:.2f} in 1000 with another p(f)"
+    return _exact(largest < 1e-10), texts
 
 
 def two_integrals() -> Said:
     rng, off, n, of_draws = np.random.default_rng(42001), 0.0, 200_000, 0.0
-    cells, laws = (
-        (np.arange(n) + 0.5) / n,
-        (stats.norm, stats.uniform, stats.expon, partial(stats.triang, 0.3)),
-    )
+    laws: tuple = (stats.norm, stats.uniform, stats.expon, partial(stats.triang, 0.3))
+    cells = (np.arange(n) + 0.5) / n
     for case in range(500):
         k = int(rng.integers(1, 5))
         weight, starts = rng.dirichlet(np.ones(k)), rng.normal(0, 3, k)
