@@ -142,7 +142,7 @@ STATEMENTS = {
         "the score may be non-zero for configurations in both groups: the largest, as a probability",
     ),
     28: Statement(
-        "good_sets", f"{META}, B.2", "the sets up to f^gamma, or up to its rank, have probability gamma", AGREES,
+        "good_sets", f"{META}, B.2", "the sets up to f^gamma, or to its rank, have probability gamma", AGREES,
         ("further/first-quantiles", "further/meta-gamma-meta_learn_tpe", "further/meta-crowding"),
     ),
     29: Statement(

@@ -31,11 +31,11 @@ def run(name: str) -> Arrays:
     return {"verdict": np.array(str(verdict)), "numbers": np.array(numbers)}
 
 
-def _judged(agrees: bool, differs: bool) -> Verdict:
+def _judged(agrees: Any, differs: Any) -> Verdict:
     return DIFFERS if differs else AGREES if agrees else APART
 
 
-def _exact(holds: bool) -> Verdict:
+def _exact(holds: Any) -> Verdict:
     return AGREES if holds else DIFFERS
 
 
@@ -190,8 +190,8 @@ def _populations(rng: np.random.Generator, empty: float = 0.0) -> Iterator[tuple
             p = np.multiply.outer(p, mass / mass.sum())
         f = rng.integers(0, 5, p.shape).astype(float) if rng.integers(2) else rng.normal(size=p.shape)
         cuts = np.sort(f[p > 0])
-        i = int(rng.choice([len(cuts) - 1, rng.integers(len(cuts))]))
-        j = int(rng.choice([i, 0, rng.integers(0, i + 1)]))
+        i = int(rng.choice(np.array([len(cuts) - 1, rng.integers(len(cuts))])))
+        j = int(rng.choice(np.array([i, 0, rng.integers(0, i + 1)])))
         yield p, f <= cuts[i], f <= cuts[j]
 
 
@@ -299,7 +299,7 @@ def gating() -> Said:
         for broken in (False, True):
             columns, same = [], rng.integers(2)
             for gate, i in enumerate(regime_of):
-                k, mass = np.arange(n_values[i]), laws[i] if same else rng.dirichlet(np.ones(n_values[i]))
+                k, mass = np.arange(len(laws[i])), laws[i] if same else rng.dirichlet(np.ones(len(laws[i])))
                 b, to = rng.random(len(k)), np.clip(wanted[i] + broken * moved[gate], 0, 1)
                 mean = mass @ b  # which Eq. 37 sets
                 b = b * to / mean if to <= mean else 1 - (1 - b) * (1 - to) / (1 - mean)
@@ -331,7 +331,7 @@ def local_variance() -> Said:
     for _ in range(400):  # rows
         x = rng.integers(0, rng.integers(2, 9), 1000)
         own = x[np.argsort(rng.normal(size=1000) + x * rng.normal())]
-        outer = int(rng.choice([1000, rng.integers(2, 1001)]))
+        outer = int(rng.choice(np.array([1000, rng.integers(2, 1001)])))
         inner = int(rng.integers(1, outer + 1))
         means = _means(own[:outer], np.ones(outer), np.arange(outer) < inner)
         p, q = (np.bincount(own[:k], minlength=8) / k for k in (inner, outer))
@@ -355,7 +355,7 @@ def fast_and_accurate() -> Said:
     forest = optuna.importance.MeanDecreaseImpurityImportanceEvaluator(seed=0)
     methods: list[Callable[[], Any]] = [lambda: _variances(problem, 0.1)]
     methods += [lambda: forest.evaluate(study), lambda: f_anova.evaluate(study)]
-    ours, mdi, anova = (min(timeit.repeat(own, number=1, repeat=k)) for own, k in zip(methods, (5, 3, 1)))
+    ours, mdi, anova = (timeit.timeit(own, number=1) for own in methods)
     levels, errors, right = np.arange(1, 20) * 0.05, [], []
     for own in (disjoint, overlap, moving):
         truth = np.array([_exact_shares(own, level) for level in levels])
@@ -433,7 +433,7 @@ def _ratio(x: np.ndarray, below: np.ndarray, at: np.ndarray) -> np.ndarray:
     return Plane(x[below])(at) / (1 / 100 if below.all() else Plane(x[~below])(at))
 
 
-def _relative(gamma: float, ratio: np.ndarray) -> np.ndarray:
+def _relative(gamma: Any, ratio: Any) -> Any:
     return 1 / (gamma + (1 - gamma) / ratio)
 
 
@@ -471,7 +471,7 @@ def large_overlap() -> Said:
             start = np.random.default_rng([8000 + i, 99, int(middle * 10)]).uniform(-5, 5, (10, 2))
             own = np.random.default_rng([8000 + i, int(middle * 10), naive])
             x = _two_discs(own, start, middle, bool(naive))
-            counts[naive, i] = np.histogram2d(*x.T, 10, [[-5, 5]] * 2)[0].ravel()
+            counts[naive, i] = np.histogram2d(x[:, 0], x[:, 1], 10, [[-5, 5]] * 2)[0].ravel()
         drawn = [corrected(counts[:, rng.integers(0, n, n)], 5) for _ in range(300)]
         found.append((corrected(counts, 200), np.array(drawn)))
     (large, of_large), (small, of_small) = found
@@ -528,7 +528,7 @@ class Table:
             block = slice(self.ends[d], self.ends[d + 1])
             p = np.where(chosen == len(rows), 1 / size, kernel[block, block][:, own[:, d]])
             values.append(np.minimum((p.cumsum(axis=0) < rng.random(n)).sum(axis=0), size - 1))
-        return np.ravel_multi_index(values, self.shape)
+        return np.asarray(np.ravel_multi_index(values, self.shape))
 
     def search(self, limits: list[float], augmented: bool, seed: int, n: int) -> np.ndarray:
         """(n,) best feasible losses so far of c-TPE; with 200 known sizes if it is augmented."""
@@ -538,7 +538,7 @@ class Table:
         for i in range(n):
             if i >= 10:
                 x = np.array(rows)
-                groups = [(x, _groups(f[:i], (c[:i] <= limits).all(axis=1)))]
+                groups = [(x, _groups(f[:i], np.all(c[:i] <= limits, axis=1)))]
                 for k, limit in enumerate(limits):
                     more = known[: 0 if k else None]
                     own, amount = np.r_[x, more], np.r_[c[:i, k], self.constraints[more, 0, k]]
@@ -674,7 +674,8 @@ def own_density() -> Said:
             with np.errstate(divide="ignore"):
                 logs, tops = logs + np.log(kernel / width), tops + np.log(top / width)
             prior -= math.log(size if kind == 3 else 2)
-        log_p = logsumexp(np.c_[logs, prior] if has_prior else logs, axis=1) - math.log(n_rows + has_prior)
+        log_p = np.asarray(logsumexp(np.c_[logs, prior] if has_prior else logs, axis=1))
+        log_p -= math.log(n_rows + has_prior)
         wrong += int((~np.isfinite(log_p) | (log_p < tops - math.log(n_rows + 1) - 1e-9)).sum())
         n, least = n + len(at), min(least, float(log_p.min()))
     return _exact(wrong == 0), f"{wrong} of {n} rows without density; least log density {least:.1f}"
@@ -688,7 +689,7 @@ def bayes() -> Said:
             joint = rng.dirichlet(np.full(math.prod(shape), 10 ** rng.uniform(-1, 1))).reshape(shape)
             joint[rng.random(shape) < 0.1] = 0
             joint, f, step = joint / joint.sum(), np.cumsum(rng.random(shape[0])), 1.0
-            cut = f[rng.choice([0, shape[0] - 1, rng.integers(shape[0])])]
+            cut = f[rng.choice(np.array([0, shape[0] - 1, rng.integers(shape[0])]))]
         else:  # mixtures of normals, on a fine grid of losses, at ten points
             n, f, step, cut = int(rng.integers(1, 6)), np.linspace(-8, 8, 2001), 16 / 2000, rng.normal()
             weight, of_task = rng.dirichlet(np.ones(n)), rng.dirichlet(np.ones(3), n)
@@ -736,7 +737,7 @@ def both_groups() -> Said:
 
 def _by_rank(f: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Non-domination ranks and crowding distances."""
-    beats = (f[:, None] <= f).all(axis=2) & (f[:, None] < f).any(axis=2)
+    beats = np.asarray((f[:, None] <= f).all(axis=2) & (f[:, None] < f).any(axis=2))
     rank, distance, left, k = np.zeros(len(f), int), np.zeros(len(f)), np.ones(len(f), bool), 0
     while left.any():
         front = np.flatnonzero(left & ~beats[left].any(axis=0))
