@@ -122,7 +122,7 @@ def test_what_is_not_told_apart_says_what_would_tell():
     for name in PAPERS:
         with (PAGES / f"{name}.csv").open(newline="", encoding="utf-8") as file:
             open_rows += [row for row in csv.DictReader(file) if row["verdict"] == APART]
-    assert len(open_rows) <= 21
+    assert len(open_rows) <= 22
     assert all(row["note"] for row in open_rows), [row["key"] for row in open_rows if not row["note"]]
 
 
