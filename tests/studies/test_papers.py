@@ -9,7 +9,7 @@ import time
 import jax
 import numpy as np
 import pytest
-from benchmarks.studies.papers import audit, first_draw, runs
+from benchmarks.studies.papers import audit, draws, runs
 from benchmarks.studies.papers.__main__ import PAGES, PAPERS
 from benchmarks.studies.papers.cond_ped_anova import more_statements, times
 from benchmarks.studies.papers.cond_ped_anova.curves import LEVELS, PROBLEMS, Curves
@@ -24,6 +24,7 @@ from benchmarks.studies.papers.cond_ped_anova.statements import (
 )
 from benchmarks.studies.papers.cond_ped_anova.theorem import residuals
 from benchmarks.studies.papers.rows import (
+    OURS_ALONE,
     Range,
     Row,
     Verdict,
@@ -121,37 +122,52 @@ def test_what_is_not_told_apart_says_what_would_tell():
     for name in PAPERS:
         with (PAGES / f"{name}.csv").open(newline="", encoding="utf-8") as file:
             open_rows += [row for row in csv.DictReader(file) if row["verdict"] == APART]
-    assert len(open_rows) <= 21
+    assert len(open_rows) <= 22
     assert all(row["note"] for row in open_rows), [row["key"] for row in open_rows if not row["note"]]
 
 
 def test_the_drawn_statements_can_break():
     """Catches a row that another page has no more, numbers of no consequence, and a loop unheard."""
-    own = {
-        "reasons": {name: np.array("?") for name in ("weights", "inside", "p")},
-        "suggestions": {"shares": np.full(10, 0.8)},
-        "activity": {"n": np.array(9), "other": np.array(0)},
-        "products": {"main": np.zeros(2), "explained": np.zeros(3)},
-        "quantiles": {"gaps": np.zeros((3, 19))},
-        "shift": {"similarity": np.array([0.95, 0.95]), "error": np.array(0.01)},
+    rising, falling = np.full((40, 20), 0.1), np.full((40, 20), -0.1)
+    at_ends = {f"{name}/x": np.array([0.6, 0.6]) for name in ("default", "parity", "many")}
+
+    def steps(default: np.ndarray) -> dict[str, np.ndarray]:
+        return {"default": default, "parity": falling, "many": rising[:1]} | at_ends
+
+    def loose(*shares: float) -> dict[str, np.ndarray]:
+        gamma = np.stack([np.resize(shares, 9), np.full(9, 0.5)], axis=1)
+        return {"gamma": gamma, "ratio": np.full(9, 20.0)}
+
+    good = {
+        "own_rows": {"n": np.array(9), "wrong": np.array(0)},
+        "nested_cells": {"plain": np.array([9, 0]), "gated": np.array([9, 0])},
+        "integrals": {"improvement": np.zeros(2), "probability": np.zeros(2)},
+        "groups": {"score": np.array([0.5, 0.4])},
+        "inactive": {"gap": np.zeros(2), "divergence": np.array(0.0)},
+        "steps": steps(rising),
+        "loose": loose(0.03),
     }
     bad = {
-        "suggestions": {"shares": np.full(10, 0.1)},
-        "activity": {"n": np.array(9), "other": np.array(1)},
-        "products": {"main": np.array([0, 0.1]), "explained": np.zeros(3)},
-        "quantiles": {"gaps": np.full((3, 19), 0.01)},
-        "shift": {"similarity": np.array([0.2, 0.95]), "error": np.array(0.01)},
+        "own_rows": {"n": np.array(9), "wrong": np.array(1)},
+        "nested_cells": {"plain": np.array([9, 1]), "gated": np.array([9, 1])},
+        "integrals": {"improvement": np.array([0, 0.1]), "probability": np.array([0, 0.1])},
+        "groups": {"score": np.array([0.5, 1e-4])},
+        "inactive": {"gap": np.zeros(2), "divergence": np.array(0.1)},
+        "steps": steps(falling),
+        "loose": loose(0.07),
     }
     computed = {f"drawn-{place}" for place, drawn in audit.STATEMENTS.items() if not drawn.rows}
-    good = audit.rows(own)
-    assert len(good) == 20
-    assert {row.verdict for row in good if row.key in computed} == {AGREES}
-    assert {row.verdict for row in audit.rows(own | bad) if row.key in computed} == {DIFFERS}
-    without = {row.key: row for row in audit.rows({k: v for k, v in own.items() if k != "activity"})}
-    assert without["drawn-23"].verdict is NOT_RUN
-    assert without["drawn-54"].loop == "differs: not confirmed"
-    again = {"loops/tpe_split": {"verdict": np.array("differs"), "numbers": np.array("3 of 4")}}
-    (row,) = (row for row in audit.rows(own | again) if row.key == "drawn-0")
+    computed |= {"drawn-4-steps", "drawn-21-loose"}
+    rows = audit.rows(good)
+    assert len(rows) == 22
+    assert {row.verdict for row in rows if row.key in computed} == {AGREES}
+    assert {row.verdict for row in audit.rows(good | bad) if row.key in computed} == {DIFFERS}
+    undecided = audit.rows(good | {"loose": loose(0.05, 0.055)})[-1]
+    assert (undecided.key, undecided.verdict) == ("drawn-21-loose", APART)
+    (broken,) = (row for row in audit.rows(good | bad) if row.key == "drawn-3")
+    assert broken.loop == "agrees: not confirmed"
+    again = {"loops/gating": {"verdict": np.array("differs"), "numbers": np.array("3 of 4")}}
+    (row,) = (row for row in audit.rows(good | again) if row.key == "drawn-22")
     assert (row.loop, row.note) == ("agrees; run again: differs", "loop: 3 of 4")
 
 
@@ -159,15 +175,16 @@ def test_the_page_of_the_draw_counts_its_loops():
     """Catches a sentence that a new verdict has left behind."""
     with (PAGES / "audit.csv").open(newline="", encoding="utf-8") as file:
         rows = list(csv.DictReader(file))
-    loops = [row["loop"].split("; run again")[0] for row in rows]
+    drawn_rows = [row for row in rows if row["where"] != OURS_ALONE]
+    loops = [row["loop"].split("; run again")[0] for row in drawn_rows]
     assert len(loops) == len(audit.STATEMENTS) == 20
     assert f"{sum(not own.endswith('not confirmed') for own in loops)} are confirmed" in audit.ABOUT
     assert f"{sum(bool(drawn.rows) for drawn in audit.STATEMENTS.values())} had a row" in audit.ABOUT
-    of_page = {row["key"]: row["loop"].split(":")[0].split(";")[0] for row in rows}
+    of_page = {row["key"]: row["loop"].split(":")[0].split(";")[0] for row in drawn_rows}
     assert of_page == {f"drawn-{place}": drawn.verdict for place, drawn in audit.STATEMENTS.items()}
 
 
-def test_the_statements_of_the_first_draw_can_break():
+def test_the_rows_of_two_earlier_draws_can_break():
     """Catches numbers of no consequence for a verdict."""
     names = ("quantiles", "picks", "probability", "ties")
     errors = {f"error/{name}": np.full(3, 0.05) for name in ("f-ANOVA", "PED-ANOVA", "parzax")}
@@ -176,19 +193,28 @@ def test_the_statements_of_the_first_draw_can_break():
         "first/slopes": {"gap": np.zeros(2)},
         "first/categories": {"cifar10": np.array([15625, *[5] * 6])},
         "first/accuracy": errors | {"seconds/f-ANOVA": np.full(3, 9.0), "seconds/PED-ANOVA": np.full(3, 0.1)},
+        "second/suggestions": {"shares": np.full(10, 0.8)},
+        "second/activity": {"n": np.array(9), "other": np.array(0)},
+        "second/products": {"main": np.zeros(2), "explained": np.zeros(3)},
+        "second/quantiles": {"gaps": np.zeros((3, 19))},
+        "second/shift": {"similarity": np.array([0.95, 0.95]), "error": np.array(0.01)},
     }
     bad = {
         "first/presets": dict.fromkeys(names, np.ones(2)),
         "first/slopes": {"gap": np.ones(2)},
         "first/categories": {"cifar10": np.array([15625, *[5] * 5])},
         "first/accuracy": good["first/accuracy"] | {"seconds/f-ANOVA": np.full(3, 0.2)},
+        "second/suggestions": {"shares": np.full(10, 0.1)},
+        "second/activity": {"n": np.array(9), "other": np.array(1)},
+        "second/products": {"main": np.array([0, 0.1]), "explained": np.zeros(3)},
+        "second/quantiles": {"gaps": np.full((3, 19), 0.01)},
+        "second/shift": {"similarity": np.array([0.2, 0.95]), "error": np.array(0.01)},
     }
     for found, verdict in ((good, AGREES), (bad, DIFFERS)):
-        assert [row.verdict for row in first_draw.rows(found)] == [verdict] * 7
-    nothing = {
-        row.key: row.verdict for row in first_draw.rows(good | {"first/categories": {}, "first/accuracy": {}})
-    }
-    assert nothing["first-categories"] is nothing["first-accuracy"] is NOT_RUN
+        assert [row.verdict for row in draws.rows(found)] == [verdict] * 12
+    without = good | {"first/categories": {}, "first/accuracy": {}, "second/activity": {}}
+    lacking = {row.key for row in draws.rows(without) if row.verdict is NOT_RUN}
+    assert lacking == {"first-categories", "first-accuracy", "second-activity"}
 
 
 # --- the curves of conditional PED-ANOVA ------------------------------------------------------

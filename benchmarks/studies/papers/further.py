@@ -15,7 +15,7 @@ from scipy.stats import truncnorm
 
 import parzax as px
 from benchmarks import toys
-from benchmarks.studies.papers import data, first_draw
+from benchmarks.studies.papers import data, draws
 from benchmarks.studies.papers.c_tpe import fixed_rules, levels, settings, unconstrained
 from benchmarks.studies.papers.c_tpe.rows import constrained, results
 from benchmarks.studies.papers.c_tpe.vanished import ratio_of_means, sphere
@@ -35,8 +35,9 @@ from benchmarks.studies.papers.runs import Arrays, Unit
 TITLE = "Further statements"
 ABOUT = """\
 Statements of the three papers that an audit drew from their texts and found without a row of their own, and
-baselines that need packages of their own. The last seven rows are of the first twenty statements that were
-drawn at random; the other thirteen have rows on the papers' pages.
+baselines that need packages of their own. The last twelve rows are of statements that were drawn at random,
+seven of the first twenty and five of the second; the other statements of these draws have rows on the papers'
+pages.
 
 * Equations are computed by loops in NumPy that were written from the text alone, beside the library where it
   has the function.
@@ -83,7 +84,7 @@ def units(quick: bool) -> list[Unit]:
     own = {"tables": constrained(quick), "n_seeds": settings.QUICK_SEEDS if quick else settings.N_SEEDS}
     if own["tables"]:
         found.append(Unit("unconstrained", f"{unconstrained.__name__}:search", own, cost=60))
-    return found + first_draw.units() + levels.units(quick) + ensembles.units(quick)
+    return found + draws.units() + levels.units(quick) + ensembles.units(quick)
 
 
 # --- conditional PED-ANOVA ---------------------------------------------------------------------------------
@@ -489,7 +490,7 @@ def _rows(found: Mapping[str, Arrays]) -> Iterator[Row]:
     yield from (replace(row, where=f"{CONSTRAINED}, {row.where}") for row in of_levels)
     of_ensembles = computed_by(ensembles, ensembles.rows(found))
     yield from (replace(row, where=f"{META}, {row.where}") for row in of_ensembles)
-    yield from computed_by(first_draw, first_draw.rows(found))
+    yield from computed_by(draws, draws.rows(found))
 
 
 def _of_indices(curves: Mapping[str, np.ndarray]) -> Iterator[Row]:

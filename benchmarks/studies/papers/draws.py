@@ -1,4 +1,4 @@
-"""Statements of a first draw from the papers' texts that have no other row: units and rows of `further`."""
+"""Statements of two draws from the papers' texts that have no other row: units and rows of `further`."""
 
 import json
 import math
@@ -21,8 +21,10 @@ CONDITIONAL, CONSTRAINED, META = "arXiv 2601.20800", "arXiv 2211.14411", "arXiv 
 def units() -> list[Unit]:
     """All of them, in a minute."""
     accuracies = Unit("first/accuracy", f"{__name__}:accuracy", needs=("optuna", "sklearn"), alone=True)
-    names = ("slopes", "presets", "categories")
-    return [*(Unit(f"first/{name}", f"{__name__}:{name}", cost=20) for name in names), accuracies]
+    names = ["first/slopes", "first/presets", "first/categories"]
+    names += [f"second/{name}" for name in ("suggestions", "products", "quantiles", "shift")]
+    names += ["second/activity"] if data.folder() is not None else []
+    return [*(Unit(name, f"{__name__}:{name.split('/')[1]}", cost=20) for name in names), accuracies]
 
 
 def accuracy() -> Arrays:
@@ -159,7 +161,13 @@ def categories() -> Arrays:
 
 
 def rows(found: Mapping[str, Arrays]) -> Iterator[Row]:
-    """Of gaps that are at most so large."""
+    """Of both draws."""
+    yield from first_rows(found)
+    yield from second_rows(found)
+
+
+def first_rows(found: Mapping[str, Arrays]) -> Iterator[Row]:
+    """Of the first draw: gaps that are at most so large."""
     largest = {name: float(gaps.max()) for name, gaps in found["first/presets"].items()}
     counts = (
         ("quantiles", f"{META}, A.1", "by its quantile function every task is split at gamma: other rows"),
@@ -168,21 +176,23 @@ def rows(found: Mapping[str, Arrays]) -> Iterator[Row]:
     )
     for name, where, printed in counts:
         note = "presets of `px.papers`, 10 logs"
-        yield _row(name, where, printed, f"{largest[name]:.0f}", largest[name], 0.0, note)
+        yield _row(f"first-{name}", where, printed, f"{largest[name]:.0f}", largest[name], 0.0, note)
     gap = largest["probability"]
     printed = "with several objectives the ratio gives the probability of a rank up to that of f^gamma: gap"
     note = "groups of `px.papers.mo_tpe`, ranks by a loop, densities by counts; 10 logs of 24 cells"
-    yield _row("probability", f"{META}, B.3, Eq. 29 to 31", printed, f"{gap:.1e}", gap, 1e-12, note)
+    yield _row("first-probability", f"{META}, B.3, Eq. 29 to 31", printed, f"{gap:.1e}", gap, 1e-12, note)
     gap = float(found["first/slopes"]["gap"].max())
     printed = "equal shares and ratios give equal slopes of the score: gap"
-    yield _row("slopes", f"{CONSTRAINED}, C.3", printed, f"{gap:.1e}", gap, 1e-12, "relative; 100 examples")
+    yield _row(
+        "first-slopes", f"{CONSTRAINED}, C.3", printed, f"{gap:.1e}", gap, 1e-12, "relative; 100 examples"
+    )
     own = found["first/categories"]
     where = f"{CONSTRAINED}, G.3"
     printed = "the space of NAS-Bench-201 has six categorical parameters: other tables"
     if own:
         wrong = sum(len(sizes) != 7 or np.prod(sizes[1:]) != sizes[0] for sizes in own.values())
         note = "the rows are all combinations of six choices of five"
-        yield _row("categories", where, printed, f"{wrong} of {len(own)}", float(wrong), 0.0, note)
+        yield _row("first-categories", where, printed, f"{wrong} of {len(own)}", float(wrong), 0.0, note)
     else:
         yield missing("first-categories", where, printed, "the tables in PARZAX_DATA")
     where, printed = (
@@ -200,9 +210,120 @@ def rows(found: Mapping[str, Arrays]) -> Iterator[Row]:
         "largest error of a share, of Optuna's and ours; 9 a^2 + 3 b^2 + c^2, the best tenth of 3 logs of "
         "300 rows, f-ANOVA's by the variance of the function; our range, with 10 times as fast"
     )
-    yield _row("accuracy", where, printed, ours, error["PED-ANOVA"] if ratio > 10 else math.inf, 0.1, note)
+    yield _row(
+        "first-accuracy", where, printed, ours, error["PED-ANOVA"] if ratio > 10 else math.inf, 0.1, note
+    )
 
 
-def _row(name: str, where: str, printed: str, ours: str, gap: float, most: float, note: str) -> Row:
+# --- the second draw ---------------------------------------------------------------------------------------
+
+
+def suggestions() -> Arrays:
+    """Share (logs,) of 2000 suggestions that are of the best fifth of 25 configurations, all of them rows."""
+    grid = px.Space({"a": px.Int(0, 4), "b": px.Int(0, 4)})
+    proposal = px.samplers.Proposal(epsilon=0.25, repeats=True)
+    sampler = px.tpe(grid, split=px.Split(px.gamma.Linear(0.2)), proposal=proposal)
+    ask = jax.jit(jax.vmap(sampler.ask, (0, None)))
+    cells, shares = np.stack(np.divmod(np.arange(25.0), 5), axis=1), []
+    for seed in range(10):
+        rng = np.random.default_rng(seed)
+        losses = rng.permutation(25).astype(float)
+        rows = np.concatenate([np.arange(25), rng.integers(25, size=15)])
+        state = sampler.tell(sampler.init(64), cells[rows], losses[rows])
+        suggested = np.asarray(ask(jax.random.split(jax.random.key(seed), 2000), state))[:, 0]
+        best = cells[losses < 5]
+        shares.append((suggested[:, None] == best).all(axis=-1).any(axis=-1).mean())
+    return {"shares": np.array(shares)}
+
+
+def activity() -> Arrays:
+    """Entries of the stored logs, and those whose activity is not what the conditions of the space say."""
+    folder = data.folder()
+    assert folder is not None, "a unit of stored logs"
+    n_entries = n_other = 0
+    for path in [*folder.glob("synthetic/*.npz"), *folder.glob("yahpo/rbv2_*.npz")]:
+        log = np.load(path)
+        name = path.stem if path.parent.name == "synthetic" else "_".join(path.stem.split("_")[:2])
+        space = px.Space.from_json(path.with_name(f"{name}.space.json").read_text(encoding="utf-8"))
+        order = [log["names"].tolist().index(own) for own in space.names]
+        x = log["values"].reshape(-1, len(order))[:, order]
+        is_missing = np.isnan(x)
+        filled = np.where(is_missing, np.nanmin(x, axis=0), x)
+        by_conditions = np.isnan(space.flatten(dict(zip(space.names, filled.T, strict=True))))
+        n_entries += x.size
+        n_other += int((by_conditions != is_missing).sum())
+    return {"n": np.array(n_entries), "other": np.array(n_other)}
+
+
+def products() -> Arrays:
+    """Of sign(x) sin(y): the largest main effect, and what explains membership of its best quarter."""
+    middles = ((np.arange(1000) + 0.5) / 500 - 1) * math.pi
+    f = np.sign(middles)[:, None] * np.sin(middles)
+    space = px.Space({name: px.Float(-math.pi, math.pi) for name in "xy"})
+    x = np.random.default_rng(0).uniform(-math.pi, math.pi, (20_000, 2))
+    log = px.encode(space, x, np.sign(x[:, 0]) * np.sin(x[:, 1]), levels=[0.25])
+    explained = px.importance.estimate(log).variance[0] / (0.25 * 0.75)
+    both = px.importance.interactions(log).importance[0]
+    return {
+        "main": np.array([f.mean(axis=1).var(), f.mean(axis=0).var()]),
+        "explained": np.concatenate([explained, both]),
+    }
+
+
+def quantiles() -> Arrays:
+    """Shares (functions, levels) of rows up to each twentieth, by the level sets of `px.encode`."""
+    space = px.Space({"x": px.Float(0, 1)})
+    x, levels = np.random.default_rng(0).random((4000, 1)), np.arange(1, 20) / 20
+    losses = ((x[:, 0] - 0.3) ** 2, np.exp(3 * x[:, 0]), np.sin(8 * x[:, 0]))
+    counts = [px.importance.estimate(px.encode(space, x, own, levels=levels)).n_target for own in losses]
+    return {"gaps": np.array(counts) / 4000 - levels}
+
+
+def shift() -> Arrays:
+    """Similarities of ellipsoids: c = 0 with c = 2, and two logs with c = 0; and the error of the first."""
+    space, logs = px.Space({name: px.Float(-5, 5) for name in "abcd"}), []
+    for seed, c in enumerate((0.0, 2.0, 0.0)):
+        x = np.random.default_rng(seed).uniform(-5, 5, (20_000, 4))
+        logs.append(px.Observations.from_arrays(space, x, ((x - c) ** 2 * 5.0 ** np.arange(4)).sum(axis=1)))
+    table = px.lens.similarity.task_similarity(logs)
+    return {"similarity": table.similarity[0, 1:], "error": np.asarray(table.error[0, 1])}
+
+
+def second_rows(found: Mapping[str, Arrays]) -> Iterator[Row]:
+    """Of the second draw."""
+    least = float(found["second/suggestions"]["shares"].min())
+    error, above = math.sqrt(least * (1 - least) / 2000), Range(low=0.0)
+    printed = (
+        f"an epsilon-greedy suggestion is of X^gamma with more than probability gamma: by how much [{above}]"
+    )
+    ours, verdict = f"{least - 0.2:.3f} ± {error:.3f} at least", judged(least - 0.2, error, above)
+    note = "`px.tpe`, gamma 0.2, epsilon 0.25, 10 logs"
+    yield Row("second-suggestions", f"{META}, B.5", printed, ours, verdict, note)
+    where, own = f"{CONDITIONAL}, Section 4.2", found.get("second/activity")
+    printed = "other parameters determine the regime: entries where the conditions of the space say otherwise"
+    if own:
+        ours, note = f"{own['other']} of {own['n']}", "`px.Space.flatten` of all stored logs"
+        yield _row("second-activity", where, printed, ours, float(own["other"]), 0.0, note)
+    else:
+        yield missing("second-activity", where, printed, "the logs in PARZAX_DATA")
+    largest = float(found["second/products"]["main"].max())
+    x, y, both = found["second/products"]["explained"]
+    note = f"by sums; of its best quarter x explains {x:.2f}, y {y:.2f}, both together {both:.2f} more"
+    printed = "sign(x) sin(y) has no variance in either dimension, though both change it: main effects"
+    yield _row("second-products", f"{META}, B.6", printed, f"{largest:.1e} at most", largest, 1e-12, note)
+    largest = float(np.abs(found["second/quantiles"]["gaps"]).max())
+    printed = "quantiles of a function are uniform: share of rows up to a level less the level"
+    ours, note = f"{largest:.1e} at most", "level sets of three functions"
+    yield _row("second-quantiles", f"{META}, A.1, Figure 6", printed, ours, largest, 1e-3, note)
+    number, same = (float(x) for x in found["second/shift"]["similarity"])
+    error, above = float(found["second/shift"]["error"]), Range(low=0.9)
+    printed = f"the densities p(x | y, t) are those of other tasks: similarity of the rows below [{above}]"
+    note = f"c = 0 and 2; {same:.2f} for two logs of c = 0; our range"
+    reason = "p(y | t) is the same, which is the fourth assumption of B.1; densities may differ there"
+    ours, verdict = f"{number:.3f} ± {error:.3f}", judged(number, error, above)
+    yield Row("second-shift", f"{META}, Section 4.1", printed, ours, verdict, note, reason)
+
+
+def _row(key: str, where: str, printed: str, ours: str, gap: float, most: float, note: str) -> Row:
     wanted = Range(high=most)
-    return Row(f"first-{name}", where, f"{printed} [{wanted}]", ours, judged(gap, 0, wanted), note)
+    return Row(key, where, f"{printed} [{wanted}]", ours, judged(gap, 0, wanted), note)
