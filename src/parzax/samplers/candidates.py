@@ -51,8 +51,8 @@ class Proposal(eqx.Module):
             other configurations have equal losses, as counts of errors do). If two evaluations of a
             configuration differ, it is as True, and rows are split by the mean losses of their
             configurations. With one objective, every fifth suggestion then evaluates the configuration with
-            the smallest lower bound again, as with ``confirm`` in `Sampler.ask`. `parzax.optimize` knows by
-            itself that a function that does not use its key has no noise. Static.
+            the smallest lower bound again, as with ``confirm`` in `Sampler.ask`. `parzax.optimize` takes
+            a function that does not use its key to have no noise. Static.
         midpoints: how a batch of n > 1 is chosen. With True each member is the best of
             max(8, n_candidates / n) candidates of its own, which are midpoints between two draws from the
             good density; the weight of a row in this density then falls smoothly with its rank. False takes

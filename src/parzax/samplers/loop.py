@@ -430,7 +430,7 @@ def may_have_noise(problem: Problem, key_type: Any) -> bool:
 
 
 def _uses(jaxpr: Any, i: int) -> bool:
-    """Whether a program uses its i-th argument: beyond handing it to a compiled function that does not."""
+    """Whether a program uses its i-th argument; a compiled function that it hands it to may not use it."""
     key = jaxpr.invars[i]
     takers = [(step, k) for step in jaxpr.eqns for k, v in enumerate(step.invars) if v is key]
     used = (step.primitive.name != "jit" or _uses(step.params["jaxpr"].jaxpr, k) for step, k in takers)
