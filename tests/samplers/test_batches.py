@@ -201,3 +201,29 @@ def test_candidates_of_one_branch_are_compared():
     assert score(best(drawn, 1, 5.0))[0] == 5
     two = drawn[np.array([active.argmax(), (~active).argmax(), *range(64)])]
     assert sorted(np.asarray(best(two, 2, 5.0, True).regime[:, 1]).tolist()) == [-1, 0]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("n_parallel", "most"), [(1, 0.15), (4, 0.25)])
+def test_a_branch_whose_first_rows_are_bad_is_tried_again(n_parallel, most):
+    """The best branch has two parameters more, and is worse than another at most of their values."""
+    when = px.In("kind", ["best"])
+    space = px.Space(
+        {
+            "kind": px.Categorical(["safe", "best", "bad"]),
+            "lr": px.Float(1e-5, 1, log=True),
+            "x": px.Float(-2, 2, when=when),
+            "n": px.Int(1, 9, step=2, when=when),
+        }
+    )
+
+    def fn(_, row):
+        kind, lr, x, n = jnp.nan_to_num(row)
+        own = jnp.abs(x - 0.7) + 0.2 * jnp.abs(n - 3)
+        return jnp.abs(jnp.log10(lr) + 2) + jnp.where(kind == 1, own, jnp.where(kind == 0, 1.0, 2.0))
+
+    sampler, problem = px.tpe(space), px.Problem(fn, space)
+    keys = jax.random.split(jax.random.key(0), 400)
+    trace = jax.jit(jax.vmap(lambda key: px.optimize(key, sampler, problem, 60, n_parallel=n_parallel)))(keys)
+    # 0.09 and 0.19 of 1000 runs; 0.23 and 0.30 where candidates of one branch alone are compared.
+    assert (np.asarray(trace.losses).min(axis=(1, 2)) >= 0.9).mean() < most

@@ -1,6 +1,7 @@
 """Loops for twenty drawn statements, from the texts alone, in NumPy and SciPy; one of them times Optuna.
 
-Each gives a verdict, by a criterion that was fixed before it ran, and its numbers in words.
+Each gives a verdict, by a criterion that was fixed before it ran, and its numbers in words. A criterion that
+`audit.py` applies to numbers of the library too is a function of its own, "judge_...".
 """
 
 import json
@@ -162,11 +163,25 @@ def learner_parameters() -> Said:
     return _exact(holds), f"{texts}; {len(drawn)} learners"
 
 
+# From 0.5 outward, both ways.
+LEVELS = np.array([0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95])
+
+
+def growing(n_seeds: int = 40) -> list[list[Problem]]:
+    """Logs of the moving problem, and of the disjoint one, where x and y are not always active."""
+    seeds = [[[4000 + seed, k] for seed in range(n_seeds)] for k in (0, 1)]
+    return [
+        [draw(np.random.default_rng(seed)) for seed in own]
+        for draw, own in zip((moving, disjoint), seeds, strict=True)
+    ]
+
+
 def moving_grow() -> Said:
-    levels = np.array([0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95])
-    seeds = [[[4000 + seed, k] for seed in range(40)] for k in (0, 1)]
-    a = np.array([_shares(moving(np.random.default_rng(seed)), levels) for seed in seeds[0]])
-    b = np.array([_shares(disjoint(np.random.default_rng(seed)), levels) for seed in seeds[1]])
+    return judge_steps(*(np.array([_shares(log, LEVELS) for log in own]) for own in growing()))
+
+
+def judge_steps(a: np.ndarray, b: np.ndarray) -> Said:
+    """Importances (seeds, levels, parameters) of the two problems of `growing`."""
     paths = [(j, path) for j in (1, 2) for path in ([5, 4, 3, 2, 1, 0], [5, 6, 7, 8, 9, 10])]
     steps = [a[:, after, j] - a[:, before, j] for j, path in paths for before, after in pairwise(path)]
     rises = [a[:, path[-1], j] - a[:, path[0], j] for j, path in paths]
@@ -176,7 +191,8 @@ def moving_grow() -> Said:
     grows = all(d.mean() > max(2 * standard_error(d), 0.05) for d in rises)
     fails = any(d < -0.01 for d in down) or any(d.mean() < 2 * standard_error(d) for d in rises)
     at = ", ".join(f"{x:.3f}" for x in own[[0, 1, 5, 9, 10], 1])
-    texts = f"x at 0.05, 0.1, 0.5, 0.9, 0.95: {at}; steps down, of 20: {', '.join(f'{d:.3f}' for d in down)}"
+    falls = ", ".join(f"{d:.3f}" for d in down) or "none"
+    texts = f"x at 0.05, 0.1, 0.5, 0.9, 0.95: {at}; steps down, of 20: {falls}"
     return _judged(not down and grows and unlike, fails or not unlike), texts
 
 
@@ -554,6 +570,11 @@ class Table:
             f[i], c[i] = self.losses[rows[i], trained], self.constraints[rows[i], trained, : len(limits)]
         return np.minimum.accumulate(np.where((c <= limits).all(axis=1), f, np.inf))
 
+    def bad(self, limits: list[float]) -> float:
+        """The 90 % quantile of the feasible losses."""
+        feasible = (self.constraints[..., : len(limits)] <= limits).all(axis=-1)
+        return float(np.nanquantile(self.losses[feasible], 0.9))
+
 
 TABLES = (
     "hpolib/slice_localization", "hpolib/naval_propulsion", "hpolib/parkinsons_telemonitoring",
@@ -562,16 +583,26 @@ TABLES = (
 
 
 def augmentation(n_seeds: int = 8) -> Said:
-    wins, logs = [], []  # (settings, seeds with, seeds without, budgets), (settings, 2, seeds, budgets)
+    found = []
     for table, level, n_limits in product(map(Table, TABLES), ("0.1", "0.5", "0.9"), (1, 2)):
         limits, n = [own[level] for own in table.limits[:n_limits]], 100 if level == "0.1" else 200
         runs = [[table.search(limits, own, seed, n) for seed in range(n_seeds)] for own in (True, False)]
-        best = np.array(runs)[..., 49::50]
-        if level == "0.1":
+        found.append((np.array(runs)[..., 49::50], table.bad(limits)))
+    return judge_augmentation(found)
+
+
+def judge_augmentation(found: list[tuple[np.ndarray, float]]) -> Said:
+    """Best feasible losses (with and without, seeds, budgets), two budgets at 0.1 and four at 0.5 and 0.9.
+
+    Beside them the loss that counts where no row is feasible.
+    """
+    wins, logs = [], []  # (settings, seeds with, seeds without, budgets), (settings, 2, seeds, budgets)
+    for best, bad in found:
+        if best.shape[-1] == 2:
             wins.append(0.5 * ((best[0][:, None] < best[1]) + 1.0 - (best[0][:, None] > best[1])))
-        else:  # no feasible row counts as a loss at the 90 % quantile
-            feasible = (table.constraints[..., :n_limits] <= limits).all(axis=-1)
-            logs.append(np.log(np.minimum(best, np.nanquantile(table.losses[feasible], 0.9))))
+        else:
+            logs.append(np.log(np.minimum(best, bad)))
+    n_seeds = found[0][0].shape[1]
     won, log, rng, drawn = np.array(wins), np.array(logs), np.random.default_rng(13), []
     for _ in range(1000):
         i, j = rng.integers(0, n_seeds, (2, len(log), n_seeds, 1))
@@ -619,17 +650,33 @@ def slopes() -> Said:
 
 
 def loose_constraint(n: int = 1000) -> Said:
-    axis, rows, rng = np.linspace(-5, 5, 51), [], np.random.default_rng(1)
-    grid = np.stack(np.meshgrid(axis, axis, indexing="ij"), axis=-1).reshape(-1, 2)
+    gammas, ratios = [], []
+    for x, f, excess in discs(n):
+        feasible = excess <= 0
+        gammas.append([_groups(f, feasible).mean(), feasible.mean()])
+        ratios.append(_ratio(x, feasible, PLACES))
+    return judge_shares(np.array(gammas), np.array(ratios))
+
+
+# A grid, and the centres of the constraint and of the objective.
+AXIS = np.linspace(-5, 5, 51)
+PLACES = np.vstack([list(product(AXIS, AXIS)), [[1.0, 1.0], [-2.0, -2.0]]])
+
+
+def discs(n: int) -> Iterator[tuple[np.ndarray, ...]]:
+    """Draws of 200 rows of the plane, their losses, and how far they are from feasible."""
     for seed in range(n):
         x = np.random.default_rng(21000 + seed).uniform(-5, 5, (200, 2))
-        feasible = ((x - 1) ** 2).sum(axis=1) <= 16
-        gammas = np.array([_groups(((x + 2) ** 2).sum(axis=1), feasible).mean(), feasible.mean()])
-        r = _ratio(x, feasible, np.vstack([grid, [[1.0, 1.0], [-2.0, -2.0]]]))
-        contrast = np.log(_relative(gammas[1], r[-2]) / _relative(gammas[1], r[-1])) / np.log(r[-2] / r[-1])
-        far = np.linalg.norm(grid[np.argmax(r[:-2])] - 1)
-        rows.append([*gammas, far, *(1 - gammas) / (gammas * r[-2] + 1 - gammas), contrast])
-    g0, g1, far, by_g0, by_g1, contrast = np.array(rows).T
+        yield x, ((x + 2) ** 2).sum(axis=1), ((x - 1) ** 2).sum(axis=1) - 16
+
+
+def judge_shares(gammas: np.ndarray, ratios: np.ndarray) -> Said:
+    """Shares (draws, 2) of the objective and the constraint, ratios (draws, places) of the constraint."""
+    rng, n, (g0, g1), at_centre = np.random.default_rng(1), len(gammas), gammas.T, ratios[:, -2]
+    likelihood = [np.log(_relative(g1, own)) for own in ratios[:, -2:].T]
+    contrast = (likelihood[0] - likelihood[1]) / np.log(at_centre / ratios[:, -1])
+    far = np.linalg.norm(PLACES[ratios[:, :-2].argmax(axis=1)] - 1, axis=1)
+    by_g0, by_g1 = ((1 - g) / (g * at_centre + 1 - g) for g in (g0, g1))
     drawn = rng.integers(n, size=(500, n))
     medians = [np.median(own[drawn], axis=1) for own in (g0, far, by_g1, by_g0 - by_g1)]
     ends = [np.percentile(own, [2.5, 97.5]) for own in medians]

@@ -60,8 +60,10 @@ class Proposal(eqx.Module):
             objectives, under constraints and for pools in any case (docs/studies/batches.md). Static.
         one_branch: whether only candidates of one branch, with the same active parameters and domains, are
             compared, if there are conditions: of the branch with the largest ratio of its shares in the two
-            densities, for each member of a batch of the branch that its first candidate has. Otherwise a
-            branch with many parameters is preferred, as its candidates are far from all rows. Static.
+            densities, for each member of a batch of the branch that its first candidate has. If all branches
+            compete, one with many parameters is preferred, as its candidates are far from all rows. With one
+            objective and no constraints they compete for a random half of the suggestions, as a branch whose
+            first rows are bad would otherwise hardly be tried again. Static.
 
     Raises:
         TypeError, ValueError: invalid settings.
@@ -279,7 +281,7 @@ def best_of_candidates(
     fillers: Points | None,
     n: int,
     seen: Seen | None,
-    one_branch: bool = False,
+    one_branch: bool | Bool[Array, ""] = False,
     by_member: bool = False,
 ) -> Points:
     """The n best of the candidates ``drawn``, or with ``by_member`` the best of each member's candidates.
@@ -292,9 +294,9 @@ def best_of_candidates(
     pool = drawn if fillers is None else concatenate(drawn, fillers)
     scores = score_valid(score, pool)
     keys = [-scores]
-    if one_branch and basis.frame.n_rounds:
-        of_branches = drawn[:n] if n > 1 else drawn[best_branch(drawn, scores[: len(drawn)])[None]]
-        keys.append(~(pool.regime[:, None] == of_branches.regime[None]).all(axis=-1).any(axis=-1))
+    if one_branch is not False:
+        branches = drawn[:n] if n > 1 else drawn[best_branch(drawn, scores[: len(drawn)])[None]]
+        keys.append(one_branch & ~(pool.regime[:, None] == branches.regime[None]).all(axis=-1).any(axis=-1))
     if n == 1 and seen is None:
         return pool[jnp.lexsort(keys)[:1]] if keys[1:] else pool[jnp.argmax(scores)[None]]
     last = () if seen is None else (seen(pool), ~pool.valid.all(axis=-1))

@@ -82,9 +82,10 @@ def suggest_points(
         drawn = candidates.draw_valid(draw, basis, sample, n)
         filling = more and not basis.free_continuum
         fillers = candidates.draw_fillers(more[0], basis, n, every, dtype) if filling else None
-        return candidates.best_of_candidates(
-            basis, score, drawn, fillers, n, seen, proposal.one_branch, by_member
-        )
+        one_branch: Any = proposal.one_branch and basis.frame.n_rounds > 0
+        if one_branch and one_loss:
+            one_branch = jax.random.bernoulli(jax.random.fold_in(choose, 1))
+        return candidates.best_of_candidates(basis, score, drawn, fillers, n, seen, one_branch, by_member)
 
     if isinstance(starting, bool):
         suggested = first() if starting else later()
