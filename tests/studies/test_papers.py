@@ -9,7 +9,7 @@ import time
 import jax
 import numpy as np
 import pytest
-from benchmarks.studies.papers import audit, draws, runs
+from benchmarks.studies.papers import audit, audit_loops, draws, runs
 from benchmarks.studies.papers.__main__ import PAGES, PAPERS
 from benchmarks.studies.papers.cond_ped_anova import more_statements, times
 from benchmarks.studies.papers.cond_ped_anova.curves import LEVELS, PROBLEMS, Curves
@@ -128,15 +128,28 @@ def test_what_is_not_told_apart_says_what_would_tell():
 
 def test_the_drawn_statements_can_break():
     """Catches a row that another page has no more, numbers of no consequence, and a loop unheard."""
-    rising, falling = np.full((40, 20), 0.1), np.full((40, 20), -0.1)
-    at_ends = {f"{name}/x": np.array([0.6, 0.6]) for name in ("default", "parity", "many")}
 
-    def steps(default: np.ndarray) -> dict[str, np.ndarray]:
-        return {"default": default, "parity": falling, "many": rising[:1]} | at_ends
+    def steps(outward: float) -> dict[str, np.ndarray]:
+        """Importances of x and y that grow to the last level but one, and then by so much."""
+        own = np.array([0.3 + outward, 0.3, 0.2, 0.15, 0.1, 0.0, 0.1, 0.15, 0.2, 0.3, 0.3 + outward])
+        noise = 1e-4 * np.random.default_rng(0).normal(size=(40, 11))
+        moving = np.stack([1 - 2 * own + noise, own + noise, own + noise], axis=2)
+        both = np.stack([moving, np.zeros_like(moving)])
+        return {"default": both, "parity": both, "many": own[9:]}
 
-    def loose(*shares: float) -> dict[str, np.ndarray]:
-        gamma = np.stack([np.resize(shares, 9), np.full(9, 0.5)], axis=1)
-        return {"gamma": gamma, "ratio": np.full(9, 20.0)}
+    def shares(*gamma_0: float) -> dict[str, np.ndarray]:
+        gamma = np.stack([np.resize(gamma_0, 9), np.full(9, 0.5)], axis=1)
+        ratio = np.ones((9, len(audit_loops.PLACES)))
+        ratio[:, [int(np.argmin(abs(audit_loops.PLACES[:-2] - 1).sum(axis=1))), -2]] = 20.0, 19.0
+        return {"gamma": gamma, "ratio": ratio}
+
+    def augmented(at_tight: float, at_loose: float) -> dict[str, np.ndarray]:
+        """Losses with augmentation over those without."""
+        loss = np.tile(np.random.default_rng(0).uniform(1, 1.1, (30, 4)), (2, 1, 1))
+        return {
+            name: loss[..., :n] * np.array([factor, 1])[:, None, None]
+            for name, n, factor in (("t/size/0.1", 2, at_tight), ("t/size/0.5", 4, at_loose))
+        } | {f"t/size/{level}/bad": np.array(9.0) for level in (0.1, 0.5)}
 
     good = {
         "own_rows": {"n": np.array(9), "wrong": np.array(0)},
@@ -144,8 +157,9 @@ def test_the_drawn_statements_can_break():
         "integrals": {"improvement": np.zeros(2), "probability": np.zeros(2)},
         "groups": {"score": np.array([0.5, 0.4])},
         "inactive": {"gap": np.zeros(2), "divergence": np.array(0.0)},
-        "steps": steps(rising),
-        "loose": loose(0.03),
+        "steps": steps(0.02),
+        "shares": shares(0.03),
+        "augmentation": augmented(0.9, 1.0),
     }
     bad = {
         "own_rows": {"n": np.array(9), "wrong": np.array(1)},
@@ -153,19 +167,21 @@ def test_the_drawn_statements_can_break():
         "integrals": {"improvement": np.array([0, 0.1]), "probability": np.array([0, 0.1])},
         "groups": {"score": np.array([0.5, 1e-4])},
         "inactive": {"gap": np.zeros(2), "divergence": np.array(0.1)},
-        "steps": steps(falling),
-        "loose": loose(0.07),
+        "steps": steps(-0.02),
+        "shares": shares(0.07),
+        "augmentation": augmented(0.9, 1.3),
     }
-    computed = {f"drawn-{place}" for place, drawn in audit.STATEMENTS.items() if not drawn.rows}
-    computed |= {"drawn-4-steps", "drawn-21-loose"}
+    computed = {f"drawn-{p}" for p, drawn in audit.STATEMENTS.items() if drawn.criterion or not drawn.rows}
     rows = audit.rows(good)
-    assert len(rows) == 22
+    assert (len(rows), len(computed)) == (20, 10)
     assert {row.verdict for row in rows if row.key in computed} == {AGREES}
     assert {row.verdict for row in audit.rows(good | bad) if row.key in computed} == {DIFFERS}
-    undecided = audit.rows(good | {"loose": loose(0.05, 0.055)})[-1]
-    assert (undecided.key, undecided.verdict) == ("drawn-21-loose", APART)
+    undecided = audit.rows(good | {"shares": shares(0.05, 0.055), "augmentation": augmented(1.0, 1.0)})
+    assert {row.verdict for row in undecided if row.key in ("drawn-13", "drawn-21")} == {APART}
     (broken,) = (row for row in audit.rows(good | bad) if row.key == "drawn-3")
     assert broken.loop == "agrees: not confirmed"
+    (absent,) = (row for row in audit.rows(good | {"augmentation": {}}) if row.key == "drawn-13")
+    assert (absent.verdict, absent.loop) == (Verdict.CANNOT_BE_RUN, "agrees")
     again = {"loops/gating": {"verdict": np.array("differs"), "numbers": np.array("3 of 4")}}
     (row,) = (row for row in audit.rows(good | again) if row.key == "drawn-22")
     assert (row.loop, row.note) == ("agrees; run again: differs", "loop: 3 of 4")
@@ -178,7 +194,7 @@ def test_the_page_of_the_draw_counts_its_loops():
     drawn_rows = [row for row in rows if row["where"] != OURS_ALONE]
     loops = [row["loop"].split("; run again")[0] for row in drawn_rows]
     assert len(loops) == len(audit.STATEMENTS) == 20
-    assert f"{sum(not own.endswith('not confirmed') for own in loops)} are confirmed" in audit.ABOUT
+    assert f"All {sum(not own.endswith('not confirmed') for own in loops)} verdicts are" in audit.ABOUT
     assert f"{sum(bool(drawn.rows) for drawn in audit.STATEMENTS.values())} had a row" in audit.ABOUT
     of_page = {row["key"]: row["loop"].split(":")[0].split(";")[0] for row in drawn_rows}
     assert of_page == {f"drawn-{place}": drawn.verdict for place, drawn in audit.STATEMENTS.items()}
