@@ -176,7 +176,7 @@ def test_the_drawn_statements_can_break():
     assert (len(rows), len(computed)) == (20, 10)
     assert {row.verdict for row in rows if row.key in computed} == {AGREES}
     assert {row.verdict for row in audit.rows(good | bad) if row.key in computed} == {DIFFERS}
-    undecided = audit.rows(good | {"shares": shares(0.05, 0.055), "augmentation": augmented(1.0, 1.0)})
+    undecided = audit.rows(good | {"shares": shares(0.055, 0.05), "augmentation": augmented(1.0, 1.0)})
     assert {row.verdict for row in undecided if row.key in ("drawn-13", "drawn-21")} == {APART}
     (broken,) = (row for row in audit.rows(good | bad) if row.key == "drawn-3")
     assert broken.loop == "agrees: not confirmed"
