@@ -364,7 +364,7 @@ def augmentation() -> Arrays:
 
 
 def shares() -> Arrays:
-    """Shares (draws, 2) of the groups of `px.c_tpe`, and the constraint's ratios (draws, places)."""
+    """Shares (draws, 2) of the groups of `px.papers.c_tpe`, and the constraint's ratios (draws, places)."""
     problem = toys.discs(radius=4.0)
     sampler = px.papers.c_tpe(problem.space, n_constraints=1)
 
@@ -405,7 +405,7 @@ def _row(place: int, own: Statement, found: Mapping[str, Arrays]) -> Row:
         row = _by_criterion(row, own.criterion, found) if own.criterion else row
     else:
         row = _beside(key, own, note, found)
-    return replace(row, loop=_loop(own.verdict, row.verdict, again), reason="see the row")
+    return replace(row, loop=_loop(own.verdict, row.verdict, again), reason="see above")
 
 
 def _loop(fixed: Verdict, of_row: Verdict, again: Arrays) -> str:
@@ -454,8 +454,8 @@ def _by_criterion(row: Row, name: str, found: Mapping[str, Arrays]) -> Row:
             )
             note = note.format(ours=ours)
         case "augmentation":
-            settings = [key for key in own if not key.endswith("/bad")]
-            said = audit_loops.judge_augmentation([(own[key], float(own[f"{key}/bad"])) for key in settings])
+            keys = [key for key in own if not key.endswith("/bad")]
+            said = audit_loops.judge_augmentation([(own[key], float(own[f"{key}/bad"])) for key in keys])
         case _:
             said = audit_loops.judge_shares(own["gamma"], own["ratio"])
     verdict, numbers = said
